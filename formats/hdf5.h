@@ -7,6 +7,7 @@
  *   hdf5_heap.c    global heaps (strings) and fractal heaps (dense storage)
  *   hdf5_tree.c    B-trees of both versions
  *   hdf5_chunk.c   datasets in chunks: their indices and filters
+ *   hdf5_array.c   .. of which the addresses are in arrays
  *
  * An HDF5 file is a tree of groups.  Each object, a group or a dataset, has a header: a list of
  * messages that say its type, shape, attributes, links, and where its cells are.  Addresses count

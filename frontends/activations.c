@@ -1,6 +1,6 @@
 /* Activation functions that frameworks have as operators and Relay as a few calls, so that a
  * function is the same calls, and in the end the same kernel, from whichever format it came. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 
@@ -23,6 +23,18 @@ static const Expr *log1p_of(const Build *b, const Expr *x)
 const Expr *build_log1p(const Build *b, const Expr *x)
 {
     return build_where(b, build1(b, "isinf", x, NULL), x, log1p_of(b, x));
+}
+
+/* Near 0 as 2t / (1 - t) with t = tanh(x/2), which loses nothing there. */
+const Expr *build_expm1(const Build *b, const Expr *x)
+{
+    const Expr *t = build1(b, "tanh", build_by(b, "multiply", x, 0.5), NULL);
+    const Expr *near =
+        t ? build_div(b, build_by(b, "multiply", t, 2), build_sub(b, build_scalar(b, t, 1), t))
+          : NULL;
+
+    return build_where(b, build_by(b, "less", build1(b, "abs", x, NULL), 0.5), near,
+                       build_by(b, "subtract", build1(b, "exp", x, NULL), 1));
 }
 
 /* max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */

@@ -1,5 +1,5 @@
 /* Cells in another shape, and blocks of pixels that become channels or batches. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <string.h>
 
@@ -34,6 +34,40 @@ const Expr *build_reshape_left(const Build *b, const Expr *x, Dims v)
         return build_error(b, E_IMPORT, "%s cells do not fit a shape of %s", dim_text(b->c, total),
                            dim_text(b->c, known));
     return build_reshape_to(b, x, v.n, dims);
+}
+
+const Expr *build_squeeze(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
+{
+    const Idx *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
+    bool       gone[MAX_RANK] = {false};
+    uint32_t   k = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        gone[axes[i]] = true;
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        const Idx *d = expr_form(x, i);
+
+        if (gone[i] && d != one)
+            return build_error(b, E_IMPORT, "dimension %u is %s, not 1", i, dim_text(b->c, d));
+        if (n ? !gone[i] : d != one)
+            dims[k++] = d;
+    }
+    return build_reshape_to(b, x, k, dims);
+}
+
+const Expr *build_permuted(const Build *b, const Expr *x, Ints axes)
+{
+    int64_t  at[MAX_RANK];
+    uint32_t rank = expr_rank(x), count;
+
+    if (axes.n != rank)
+        return build_error(b, E_IMPORT, "a permutation of %u numbers for %u dimensions", axes.n,
+                           rank);
+    if (!build_axes(b, axes, rank, 0, &count, at))
+        return NULL;
+    if (count != rank)
+        return build_error(b, E_IMPORT, "a permutation that names a dimension twice");
+    return build_transpose(b, x, rank, at);
 }
 
 static bool block_size(const Build *b, int64_t s)

@@ -1,5 +1,5 @@
 /* Boxes of which the best are kept. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* The best `room` of boxes [B, 4] (y, x, y, x) by scores [B] above `least` that overlap none of
  * those before by more than `overlap`: their positions [room], -1 behind the last. */

@@ -1,5 +1,5 @@
 /* Functions of cells that are several operators of Relay. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 
@@ -41,22 +41,21 @@ const Expr *build_fake_quant(const Build *b, const Expr *x, double lo, double hi
     return build_by(b, "add", build_by(b, "multiply", x, scale), lo);
 }
 
-/* x * (bias + alpha * sum of x^2 over neighbouring channels)^-beta; the sum as a pooling of rows.
- */
-const Expr *build_lrn(const Build *b, const Expr *x, int64_t radius, double bias, double alpha,
-                      double beta)
+/* The sum as a pooling of rows. */
+const Expr *build_lrn(const Build *b, const Expr *x, int64_t before, int64_t behind, double bias,
+                      double alpha, double beta)
 {
-    int64_t      size = 2 * radius + 1;
     const Expr  *y;
     Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
     const Idx   *dims[4];
 
     if (!x)
         return NULL;
-    if (radius < 0 || radius > 4096)
-        return build_error(b, E_IMPORT, "radius %lld", (long long)radius);
-    a->pool_size = ints_of(b->c, 2, (int)size, 1);
-    a->padding = ints_of(b->c, 4, (int)radius, 0, (int)radius, 0);
+    if (before < 0 || before > 4096 || behind < 0 || behind > 4096)
+        return build_error(b, E_IMPORT, "a sum over %lld channels before and %lld behind",
+                           (long long)before, (long long)behind);
+    a->pool_size = ints_of(b->c, 2, (int)(before + 1 + behind), 1);
+    a->padding = ints_of(b->c, 4, (int)before, 0, (int)behind, 0);
     a->count_include_pad = true;
     dims[0] = expr_form(x, 0);
     dims[1] = idx_const(b->c->arith, 1);
@@ -66,6 +65,6 @@ const Expr *build_lrn(const Build *b, const Expr *x, int64_t radius, double bias
     if (!y)
         return NULL;
     y = build_reshape_to(b, y, 4, expr_forms(x).at);
-    y = build_by(b, "add", build_by(b, "multiply", y, alpha * (double)size), bias);
-    return build_mul(b, x, build_by(b, "power", y, -beta));
+    y = build_by(b, "multiply", y, alpha * (double)(before + 1 + behind));
+    return build_mul(b, x, build_by(b, "power", build_by(b, "add", y, bias), -beta));
 }

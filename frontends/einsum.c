@@ -5,7 +5,7 @@
  *
  * Operands are taken in from the left, one after another: x becomes [batch, own, summed], y [batch,
  * summed, own], their product is put into the order that is asked for. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <string.h>
 

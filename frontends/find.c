@@ -1,6 +1,6 @@
 /* Where a condition holds, and which values there are: how many, a run decides
  * (docs/design/shapes.md). */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* Numbers of the cells of flags [cells] that are set, in order: [k], i64. */
 static const Expr *positions(const Build *b, const BoundDim *bound, const Expr *flags)
@@ -20,6 +20,20 @@ static const Expr *positions(const Build *b, const BoundDim *bound, const Expr *
     all = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room), to,
                  build_arange(b, cells, DT_I64), first);
     return build_slice_to(b, all, 0, idx_const(A, 0), k);
+}
+
+const Idx *build_bound_dim(const Build *b, Shapes *s, const char *name, const Expr *total,
+                           int64_t most, const Expr **bind)
+{
+    BindDimsAttrs *a = ATTRS(b, BindDimsAttrs);
+    const Idx     *k;
+    int64_t        lo = 0, hi = most;
+
+    if (shapes_given(s, name, &lo, &hi) && (lo < 0 || hi > most))
+        return build_error(b, E_DIM, "dimension '%s' is at most %lld", name, (long long)most);
+    k = lo < hi ? dim_var(b->c, name, lo, hi) : idx_const(b->c->arith, lo);
+    a->dims = dims_dup(b->c, &k, 1);
+    return (*bind = build1(b, "bind_dims", total, a)) ? k : NULL;
 }
 
 /* The positions, [k, rank]. */

@@ -7,7 +7,7 @@
  * is evaluated here cell by cell, as build_fold does with numbers.  A cell is a quotient of a form
  * and a number, since sizes are scaled as floats, or not known: then nothing is said of it, and it
  * is data of the run like any other.  So are cells beside it: [1, h] is known by half. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,12 +2,17 @@
  *
  * Each frontend is a row of frontends.def: it bids on the first bytes of a file, 0 to 100, and the
  * highest bid imports, so users need not name the format.  Frontends never see each other; what two
- * of them share is in common.c.
+ * of them share is in this folder (common.h, calls.h).
  *
- *   import.c the table, bids   common.c options, shapes, builders
- *   looks.c looks.def          what a file seems to be that is no model
- *   relay/ text modules        onnx/ ONNX        tflite/ TensorFlow Lite
- *   tensorflow/ TensorFlow's graphs               darknet/ Darknet
+ *   import.c            the table, bids
+ *   looks.c looks.def   what a file seems to be that is no model
+ *   onnx/               ONNX
+ *   tflite/             TensorFlow Lite
+ *   tensorflow/         TensorFlow: SavedModels and frozen graphs
+ *   keras/              Keras: .keras and .h5
+ *   pytorch/            PyTorch: torch.export and TorchScript
+ *   darknet/            Darknet: .cfg and .weights
+ *   relay/              text of Relay modules
  */
 #ifndef TVMCC_FRONTENDS_H
 #define TVMCC_FRONTENDS_H

@@ -3,9 +3,9 @@
  *     fn @loop(%go, %a, %b) { if %go { .. @loop(%go1, %a1, %b1) } else { (%a, %b) } }
  *
  * A body sees its variables, and constants. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
-const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDef *made)
+const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDefs *functions)
 {
     Ctx         *c = b->c;
     uint32_t     all = l->n + 1;
@@ -29,7 +29,7 @@ const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDef *made)
         !(body = expr_if(c, vars[0], again, end, b->loc)) ||
         !(func = expr_func(c, all, vars, body, (FuncData){.ret = end->type}, b->loc)))
         return NULL;
-    *made = (GlobalDef){l->name, func};
+    vec_push(c->arena, functions, ((GlobalDef){l->name, func}));
     args[0] = l->first_go;
     for (uint32_t i = 1; i < all; i++)
         args[i] = l->first[i - 1];
@@ -45,7 +45,7 @@ static const Expr *folded(const Build *b, const Expr *e)
 
 bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
                   const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
-                  GlobalDef *made)
+                  GlobalDefs *functions)
 {
     Ctx         *c = b->c;
     const Type  *number = type_tensor(c, DT_I64, 0, NULL);
@@ -55,7 +55,6 @@ bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n
                **from = NEW_ARRAY(c->arena, const Expr *, n + 1);
     int64_t rounds;
 
-    *made = (GlobalDef){0};
     if (idx_is_const(count, &rounds) && rounds == 1)
         return fn(b, user, zero, first, out);
     i = expr_var(c, "i", number, b->loc);
@@ -74,7 +73,7 @@ bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n
     l.first_go = folded(b, build_less(b, zero, limit));
     l.next_go = build_less(b, next[n], limit);
     if (!l.first_go || !l.next_go || !fn(b, user, i, var, next) ||
-        !(all = build_while(b, &l, made)))
+        !(all = build_while(b, &l, functions)))
         return false;
     for (uint32_t k = 0; k < n; k++)
         if (!(out[k] = build_proj(b, all, k)))

@@ -1,16 +1,54 @@
 /* The module of a model: its function main from inputs, results, and what was made on the way. */
 #include "frontends/common.h"
 
-bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc)
+bool result_have(const NamedValues *r, const char *name)
 {
     for (uint32_t i = 0; i < r->names.n; i++)
         if (r->names.at[i] == name)
-            return error_at(c, E_IMPORT, loc, "output '%s' is there twice", name);
+            return true;
+    return false;
+}
+
+bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc)
+{
+    if (result_have(r, name))
+        return error_at(c, E_IMPORT, loc, "output '%s' is there twice", name);
     if (!v || !expr_has_shape(v))
         return v ? error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", name) != NULL
                  : false;
     vec_push(c->arena, &r->names, name);
     vec_push(c->arena, &r->at, v);
+    return true;
+}
+
+#undef no_tensor
+void *no_tensor(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const *names)
+{
+    const char *near = str_closest(name, names, n);
+
+    error_at(c, E_IMPORT, loc, "the model has no tensor '%s'", name);
+    if (near)
+        diag_hint(c->diags, "did you mean '%s'?", near);
+    return NULL;
+}
+#define no_tensor(...) null_of(no_tensor(__VA_ARGS__))
+
+bool results_ask(Ctx *c, NamedValues *r, const ImportOptions *o, const NamedValues *tensors,
+                 Loc loc)
+{
+    for (uint32_t i = 0; i < o->ntensors; i++) {
+        const char *name = intern(c->strings, o->tensors[i]);
+        uint32_t    k = 0;
+
+        while (k < tensors->names.n && tensors->names.at[k] != name)
+            k++;
+        if (result_have(r, name))
+            continue;
+        if (k == tensors->names.n)
+            return no_tensor(c, loc, name, k, tensors->names.at);
+        if (!result_add(c, r, name, tensors->at.at[k], loc))
+            return false;
+    }
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* Random numbers, by Philox 4x32-10 as TensorFlow has it.  What is compiled has no state: each run
  * gives the numbers of the first one. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 #include <string.h>

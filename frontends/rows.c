@@ -1,6 +1,7 @@
-/* Rows and cells that are found by positions: segments, sequences, diagonals. */
-#include "frontends/common.h"
+/* Rows and cells that are found by positions: segments, sequences, diagonals; ranges. */
+#include "frontends/calls.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Positions [.., M] as Relay has them, [M, ..]. */
@@ -129,4 +130,32 @@ const Expr *build_matrix_set_diag(const Build *b, const Expr *x, const Expr *d)
                            dim_text(b->c, expr_form(d, rank - 2)), type_text(b->c, x->type));
     d = build_expand_dims(b, d, rows->hi < columns->hi ? rank - 1 : rank - 2, 1);
     return build_where(b, diagonal(b, rows, columns), d, x);
+}
+
+#define MOST_CELLS ((double)(1 << 28))
+
+const Expr *build_range(const Build *b, DType t, double first, double end, double step)
+{
+    double   cells;
+    int64_t  count;
+    uint8_t *at;
+
+    if (step == 0)
+        return build_error(b, E_IMPORT, "a step of 0");
+    cells = ceil((end - first) / step);
+    if (!(cells >= 1))
+        cells = 0;
+    if (cells > MOST_CELLS)
+        return build_error(b, E_IMPORT, "%g cells", cells);
+    count = (int64_t)cells;
+    at = arena_array(b->c->arena, (size_t)count + 1, dtype_bytes(t));
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t *cell = at + (size_t)i * dtype_bytes(t);
+
+        if (dtype_is_float(t))
+            dtype_put_f(t, cell, first + (double)i * step);
+        else
+            dtype_put_i(t, cell, (int64_t)(first + (double)i * step));
+    }
+    return build_const(b, t, 1, &count, at);
 }

@@ -1,5 +1,5 @@
 /* Sizes that operators are given. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #undef build_error
 void *build_error(const Build *b, DiagId id, const char *fmt, ...)

@@ -1,5 +1,5 @@
 /* Slices with masks, as NumPy has them, and what mirrors a tensor's ends. */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 const Expr *build_part(const Build *b, const Expr *x, Dims begin, Dims size)
 {
@@ -24,6 +24,64 @@ const Expr *build_part(const Build *b, const Expr *x, Dims begin, Dims size)
     a->begin = begin;
     a->end = dims_dup(b->c, end, rank);
     return rank ? build1(b, "strided_slice", x, a) : x;
+}
+
+/* What the model says of n parts of `cells` cells, as numbers. */
+static bool sizes_of(const Build *b, int64_t cells, const Ints *given, uint32_t n, int64_t *size)
+{
+    uint32_t left = UINT32_MAX;
+
+    if (!given && (n == 0 || cells % n))
+        return build_error(b, E_IMPORT, "%lld cells into %u equal parts", (long long)cells, n);
+    if (given && given->n != n)
+        return build_error(b, E_IMPORT, "%u outputs for %u sizes", n, given->n);
+    for (uint32_t i = 0; i < n; i++) {
+        size[i] = given ? given->at[i] : cells / n;
+        if (given && size[i] == -1 && left == UINT32_MAX) {
+            left = i;
+            continue;
+        }
+        if (size[i] < 0 || (given && size[i] > cells))
+            return build_error(b, E_IMPORT, "a part of %lld cells", (long long)size[i]);
+        cells -= given ? size[i] : 0;
+    }
+    if (left < n)
+        size[left] = cells;
+    return !given || left < n || cells == 0 ||
+           build_error(b, E_IMPORT, "its parts leave %lld cells", (long long)cells);
+}
+
+bool build_split(const Build *b, const Expr *x, uint32_t axis, const Ints *sizes, uint32_t n,
+                 const Expr **out)
+{
+    int64_t *size = NEW_ARRAY(b->c->arena, int64_t, n + 1), at = 0;
+
+    if (!sizes_of(b, build_dim(b, x, axis), sizes, n, size))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(out[i] = n == 1 ? x : build_slice(b, x, axis, at, at + size[i])))
+            return false;
+        at += size[i];
+    }
+    return true;
+}
+
+bool build_unstack(const Build *b, const Expr *x, uint32_t axis, uint32_t n, const Expr **out)
+{
+    int64_t cells = build_dim(b, x, axis);
+
+    if (cells != n)
+        return build_error(b, E_IMPORT, "%u outputs for %lld parts", n, (long long)cells);
+    if (!build_split(b, x, axis, NULL, n, out))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        SqueezeAttrs *a = ATTRS(b, SqueezeAttrs);
+
+        a->axis = ints_of(b->c, 1, (int)axis);
+        if (!(out[i] = build1(b, "squeeze", out[i], a)))
+            return false;
+    }
+    return true;
 }
 
 /* ---- strides and masks ------------------------------------------------------------------------------ */

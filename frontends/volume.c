@@ -3,7 +3,7 @@
  * A tap at depth k sees every stride-th slice from k on; the slices it sees are pictures of one
  * batch, [N*D', C, H, W].  Taps are added, or their largest taken:
  *     y[d'] = sum over k of conv2d(x[d'*stride + k*dilation - begin], w[k]) */
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 #include <string.h>

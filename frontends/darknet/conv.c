@@ -281,26 +281,12 @@ bool darknet_batchnorm(DarknetNode *n)
  * / 2 behind. */
 bool darknet_lrn(DarknetNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = darknet_image(n, n->x), *sum = NULL, *squares;
-    int64_t      size, before, behind, channels = build_dim(b, x, 1);
+    int64_t size;
 
-    if (!darknet_size(n, "size", 1, &size))
-        return false;
-    before = (size - 1) / 2;
-    behind = size / 2;
-    if (size > 64)
-        return darknet_error(n, E_UNSUPPORTED, "a sum over %lld channels", (long long)size);
-    squares =
-        build_pad(b, build_mul(b, x, x), (int64_t[]){0, 0, before, behind, 0, 0, 0, 0}, 0, NULL);
-    for (int64_t i = 0; i < size; i++) {
-        const Expr *part = build_slice(b, squares, 1, i, i + channels);
-
-        sum = sum ? build_add(b, sum, part) : part;
-    }
-    sum = build_by(b, "add", build_by(b, "multiply", sum, darknet_float(n, "alpha")),
-                   darknet_float(n, "kappa"));
-    return darknet_done(n, build_div(b, x, build_by(b, "power", sum, darknet_float(n, "beta"))));
+    return darknet_size(n, "size", 1, &size) &&
+           darknet_done(n, build_lrn(&n->b, darknet_image(n, n->x), (size - 1) / 2, size / 2,
+                                     darknet_float(n, "kappa"), darknet_float(n, "alpha"),
+                                     darknet_float(n, "beta")));
 }
 
 bool darknet_l2norm(DarknetNode *n)

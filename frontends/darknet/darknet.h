@@ -19,7 +19,7 @@
 #ifndef TVMCC_FRONTENDS_DARKNET_H
 #define TVMCC_FRONTENDS_DARKNET_H
 
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 typedef enum { DARKNET_INT, DARKNET_FLOAT, DARKNET_TEXT, DARKNET_INTS, DARKNET_FLOATS } DarknetKind;
 typedef enum {

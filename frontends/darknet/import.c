@@ -101,34 +101,16 @@ static bool add_last(DarknetImport *im)
 
 /* ---- results -------------------------------------------------------------------------------------- */
 
-static bool add_tensor(DarknetImport *im, const char *name, NamedValues *r)
-{
-    Loc         loc = {.file = im->path};
-    const char *near;
-
-    for (uint32_t i = 0; i < r->names.n; i++)
-        if (r->names.at[i] == name)
-            return true;
-    for (uint32_t i = 0; i < im->tensors.names.n; i++)
-        if (im->tensors.names.at[i] == name)
-            return result_add(im->c, r, name, im->tensors.at.at[i], loc);
-    error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
-    if ((near = str_closest(name, im->tensors.names.at, im->tensors.names.n)))
-        diag_hint(im->c->diags, "did you mean '%s'?", near);
-    return false;
-}
-
 static const Module *finish(DarknetImport *im, const ImportOptions *o)
 {
     NamedValues r = o->only_tensors ? (NamedValues){0} : im->results;
     GlobalDefs  functions = {0};
+    Loc         loc = {.file = im->path};
 
-    for (uint32_t i = 0; i < o->ntensors; i++)
-        if (!add_tensor(im, intern(im->c->strings, o->tensors[i]), &r))
-            return NULL;
+    if (!results_ask(im->c, &r, o, &im->tensors, loc))
+        return NULL;
     for (uint32_t i = 0; i < im->states.names.n && !o->only_tensors; i++)
-        if (!result_add(im->c, &r, im->states.names.at[i], im->states.at.at[i],
-                        (Loc){.file = im->path}))
+        if (!result_add(im->c, &r, im->states.names.at[i], im->states.at.at[i], loc))
             return NULL;
     return build_module(im->c, im->path, &im->params, &r, 0, NULL, &functions);
 }

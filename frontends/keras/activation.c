@@ -233,10 +233,10 @@ const Expr *keras_activated(KerasNode *n, const char *setting, const char *fallb
     if (!l->row || l->foreign || *l->row->weights)
         return keras_error(n, E_UNSUPPORTED, "activation '%s' is not supported", l->class_name);
     if (channels + 1 != expr_rank(x))
-        in.e = keras_last(&n->b, x);
+        in.e = build_channels_last(&n->b, x);
     if (!keras_call(n->im, l, 1, &in, &out) || out.n != 1)
         return NULL;
-    return channels + 1 != expr_rank(x) ? keras_first(&n->b, out.at[0].e) : out.at[0].e;
+    return channels + 1 != expr_rank(x) ? build_channels_first(&n->b, out.at[0].e) : out.at[0].e;
 }
 
 /* ---- layers ----------------------------------------------------------------------------------------- */
@@ -309,7 +309,8 @@ bool keras_prelu(KerasNode *n)
         return keras_error(n, E_IMPORT, "its slopes are %s for data %s",
                            type_text(b->c, alpha->type), type_text(b->c, x->type));
     if (n->moved)
-        alpha = keras_folded(n, "alpha", keras_first(b, build_expand_dims(b, alpha, 0, 1)));
+        alpha =
+            keras_folded(n, "alpha", build_channels_first(b, build_expand_dims(b, alpha, 0, 1)));
     return keras_done(n, build_if_negative(b, x, build_mul(b, x, alpha)));
 }
 

@@ -156,10 +156,10 @@ bool keras_conv_lstm(KerasNode *n)
         return false;
     if (!keras_done(n, keras_bool(n, "return_sequences", false) ? steps_second(n, last[2])
                        : keras_channels_first(n)                ? last[0]
-                                                                : keras_last(&n->b, last[0])))
+                                                 : build_channels_last(&n->b, last[0])))
         return false;
     for (uint32_t i = 0; i < 2 && keras_bool(n, "return_state", false); i++)
-        if (!keras_done(n, keras_channels_first(n) ? last[i] : keras_last(&n->b, last[i])))
+        if (!keras_done(n, keras_channels_first(n) ? last[i] : build_channels_last(&n->b, last[i])))
             return false;
     return true;
 }

@@ -20,7 +20,7 @@ bool keras_dense_layer(KerasNode *n)
     const Build *b = &n->b;
     const Expr  *x = keras_in(n), *w, *bias = NULL, *y;
     KerasWindow  one = {.dims = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-    bool         image = x && keras_is_moved(x) && expr_rank(x) == 4;
+    bool         image = x && build_is_moved(x) && expr_rank(x) == 4;
 
     if (!x || !(w = keras_weight_moved(n, "kernel", 2, (int64_t[]){1, 0})) ||
         (keras_has_weight(n, "bias") && !(bias = keras_weight(n, "bias"))))
@@ -29,10 +29,11 @@ bool keras_dense_layer(KerasNode *n)
     if (image) {
         int64_t dims[4] = {build_dim(b, w, 0), build_dim(b, w, 1), 1, 1};
 
-        y = keras_conv(n, keras_first(b, x),
+        y = keras_conv(n, build_channels_first(b, x),
                        keras_folded(n, "kernel", build_reshape(b, w, 4, dims)), &one, 1);
         y = y && bias ? build2(b, "nn.bias_add", y, bias, NULL) : y;
-        return keras_done(n, keras_last(b, keras_activated(n, "activation", "linear", y, 1)));
+        return keras_done(n,
+                          build_channels_last(b, keras_activated(n, "activation", "linear", y, 1)));
     }
     y = keras_dense(n, x, w, bias);
     return y && keras_done(n, keras_activated(n, "activation", "linear", y, expr_rank(y) - 1));

@@ -296,13 +296,8 @@ static bool run_model(KerasImport *im, KerasLayer *l, uint32_t nin, const KerasV
 
 /* ---- inputs and outputs ------------------------------------------------------------------------------ */
 
-typedef struct {
-    VEC(const Expr *) at;
-    VEC(const char *) names;
-} Tensors;
-
 static bool import_input(KerasImport *im, const KerasPort *p, const ImportOptions *o, Loc loc,
-                         Tensors *params, KerasValues *values)
+                         NamedValues *params, KerasValues *values)
 {
     const ImportValue *value = value_given(o, p->name);
     InputDim           dims[MAX_RANK];
@@ -327,7 +322,7 @@ static bool import_input(KerasImport *im, const KerasPort *p, const ImportOption
     return x != NULL;
 }
 
-static bool import_inputs(KerasImport *im, const ImportOptions *o, Loc loc, Tensors *params,
+static bool import_inputs(KerasImport *im, const ImportOptions *o, Loc loc, NamedValues *params,
                           KerasValues *values)
 {
     uint32_t   before = diag_errors(im->c->diags), rank;
@@ -354,29 +349,29 @@ static bool import_inputs(KerasImport *im, const ImportOptions *o, Loc loc, Tens
            diag_errors(im->c->diags) == before;
 }
 
-/* What a layer of the outermost model gives, by its name. */
-static const Expr *find_tensor(KerasImport *im, const KerasRun *run, const char *name, Loc loc)
+/* What the layers of the outermost model give, by their names. */
+static NamedValues all_tensors(const KerasRun *run)
 {
-    VEC(const char *) names = {0};
-    const char *near;
+    KerasImport *im = run->im;
+    NamedValues  all = {0};
 
     for (uint32_t i = 0; i < im->model->kids.n; i++) {
-        KerasLayer *l = im->model->kids.at[i];
+        KerasLayer        *l = im->model->kids.at[i];
+        const KerasValues *v = results(run, l, 0);
 
-        if (l->name == name && results(run, l, 0)->n)
-            return results(run, l, 0)->at[0].e;
-        vec_push(im->c->scratch, &names, l->name);
+        if (!v->n)
+            continue;
+        vec_push(im->c->scratch, &all.names, l->name);
+        vec_push(im->c->scratch, &all.at, v->at[0].e);
     }
-    error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
-    if ((near = str_closest(name, names.at, names.n)))
-        diag_hint(im->c->diags, "did you mean '%s'?", near);
-    return NULL;
+    return all;
 }
 
 static bool import_outputs(KerasImport *im, const KerasRun *run, const KerasValues *values,
-                           const ImportOptions *o, Loc loc, Tensors *r)
+                           const ImportOptions *o, Loc loc, NamedValues *r)
 {
-    KerasPorts ports = {0};
+    KerasPorts  ports = {0};
+    NamedValues all;
 
     keras_outputs(im->c, im->model, &ports);
     if (values->n == 0)
@@ -385,24 +380,11 @@ static bool import_outputs(KerasImport *im, const KerasRun *run, const KerasValu
         const char *name =
             i < ports.n ? ports.at[i].name : intern_printf(im->c->strings, "output_%u", i);
 
-        vec_push(im->c->arena, &r->names, name);
-        vec_push(im->c->arena, &r->at, values->at[i].e);
-    }
-    for (uint32_t i = 0; i < o->ntensors; i++) {
-        const char *name = intern(im->c->strings, o->tensors[i]);
-        const Expr *e;
-        bool        have = false;
-
-        for (uint32_t k = 0; k < r->names.n; k++)
-            have |= r->names.at[k] == name;
-        if (have)
-            continue;
-        if (!(e = find_tensor(im, run, name, loc)))
+        if (!result_add(im->c, r, name, values->at[i].e, loc))
             return false;
-        vec_push(im->c->arena, &r->names, name);
-        vec_push(im->c->arena, &r->at, e);
     }
-    return true;
+    all = all_tensors(run);
+    return results_ask(im->c, r, o, &all, loc);
 }
 
 static const Module *import_main(KerasImport *im, const ImportOptions *o)
@@ -411,8 +393,7 @@ static const Module *import_main(KerasImport *im, const ImportOptions *o)
     Loc         loc = {.file = im->path};
     KerasRun    run = {im, map_new(c->arena)};
     KerasValues in = {0}, out = {0};
-    Tensors     params = {0}, r = {0};
-    const Expr *body, *func;
+    NamedValues params = {0}, r = {0};
     uint32_t    before = diag_errors(c->diags);
 
     if (!import_inputs(im, o, loc, &params, &in) ||
@@ -420,12 +401,7 @@ static const Module *import_main(KerasImport *im, const ImportOptions *o)
         !import_outputs(im, &run, &out, o, loc, &r) || diag_errors(c->diags) != before ||
         !shapes_check_dims(&im->shapes, loc))
         return NULL;
-    body = r.at.n == 1 ? r.at.at[0] : expr_tuple(c, r.at.n, r.at.at, loc);
-    if (!body || !(func = expr_func(c, params.at.n, params.at.at, body, (FuncData){0}, loc)))
-        return NULL;
-    vec_push(c->arena, &im->functions, ((GlobalDef){intern(c->strings, "main"), func}));
-    Module like = {.file = im->path, .output_names = r.names.at, .noutputs = r.names.n};
-    return module_new(c, &like, im->functions.n, im->functions.at);
+    return build_module(c, im->path, &params, &r, 0, NULL, &im->functions);
 }
 
 const Module *keras_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

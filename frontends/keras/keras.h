@@ -40,7 +40,7 @@
 
 #include "base/json.h"
 #include "formats/formats.h"
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 #define KERAS_MAX_NESTING 24
 #define KERAS_MAX_CALLS 1000000 /* converted, as models are called again */
@@ -225,7 +225,7 @@ typedef struct {
     Shapes       shapes;
     KerasReading reading; /* for layers in settings */
     uint32_t     calls, loops, depth;
-    VEC(GlobalDef) functions; /* loops; those within others first */
+    GlobalDefs   functions; /* loops; those within others first */
 } KerasImport;
 
 typedef struct KerasRun KerasRun; /* a model that is called, and its values so far */
@@ -293,10 +293,7 @@ bool        keras_done_masked(KerasNode *n, const Expr *y, const Expr *mask);
 bool keras_axis(const KerasNode *n, int64_t axis, uint32_t rank, uint32_t *out);
 
 /* Layout. */
-bool        keras_channels_first(const KerasNode *n); /* data_format */
-bool        keras_is_moved(const Expr *x);
-const Expr *keras_first(const Build *b, const Expr *x);
-const Expr *keras_last(const Build *b, const Expr *x);
+bool keras_channels_first(const KerasNode *n); /* data_format */
 /* The input with its channels in dimension 1, of `spatial` more dimensions than two. */
 const Expr *keras_image(KerasNode *n, uint32_t spatial);
 bool        keras_image_done(KerasNode *n, const Expr *y);

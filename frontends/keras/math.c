@@ -199,17 +199,15 @@ bool keras_op_softmax(KerasNode *n)
 /* The setting `axis`: all if there is none. */
 static bool read_axes(KerasNode *n, const Expr *x, uint32_t *count, int64_t *axes)
 {
-    Ints     list;
-    uint32_t at;
+    Ints list;
 
     if (!keras_list(n, "axis", &list))
         return false;
-    *count = list.n ? list.n : expr_rank(x);
-    for (uint32_t i = 0; i < *count; i++) {
-        if (!keras_axis(n, list.n ? list.at[i] : (int64_t)i, expr_rank(x), &at))
-            return false;
-        axes[i] = at;
-    }
+    if (list.n)
+        return build_axes(&n->b, list, expr_rank(x), n->moved ? n->rank : 0, count, axes);
+    *count = expr_rank(x);
+    for (uint32_t i = 0; i < *count; i++)
+        axes[i] = i;
     return true;
 }
 
@@ -218,13 +216,16 @@ bool keras_op_reduce(KerasNode *n)
     const Expr *x = keras_op_arg(n, 0);
     int64_t     axes[MAX_RANK];
     uint32_t    count;
+    bool        keep = keras_bool(n, "keepdims", false);
 
     if (x && (!strcmp(n->row->relay, "any") || !strcmp(n->row->relay, "all")))
         x = build_cast(&n->b, x, DT_BOOL);
-    return x && read_axes(n, x, &count, axes) &&
-           keras_done(n, count ? build_reduce(&n->b, n->row->relay, x, count, axes,
-                                              keras_bool(n, "keepdims", false))
-                               : x);
+    if (!x || !read_axes(n, x, &count, axes))
+        return false;
+    if (count == 0)
+        return keras_done(n, x);
+    return keras_done(n, n->moved ? build_reduce_moved(&n->b, n->row->relay, x, count, axes, keep)
+                                  : build_reduce(&n->b, n->row->relay, x, count, axes, keep));
 }
 
 bool keras_op_variance(KerasNode *n)

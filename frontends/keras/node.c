@@ -45,7 +45,7 @@ bool keras_operand(KerasNode *n, uint32_t place, const char *name, bool maybe, K
     if (!keras_value(n, a, out))
         return false;
     if (n->moved && expr_rank(out->e) == n->rank)
-        out->e = keras_first(&n->b, out->e);
+        out->e = build_channels_first(&n->b, out->e);
     return out->e != NULL;
 }
 
@@ -291,19 +291,12 @@ bool keras_rounds(KerasNode *n, const Idx *count, uint32_t nstates, const Expr *
                   BuildRound *fn, void *user, const Expr **out)
 {
     KerasImport *im = n->im;
-    GlobalDef    made;
 
-    if (!build_rounds(&n->b, intern_printf(n->b.c->strings, "loop%u", im->loops++), count, nstates,
-                      first, fn, user, out, &made))
-        return false;
-    if (made.name)
-        vec_push(n->b.c->arena, &im->functions, made);
-    return true;
+    return build_rounds(&n->b, intern_printf(n->b.c->strings, "loop%u", im->loops++), count,
+                        nstates, first, fn, user, out, &im->functions);
 }
 
 /* ---- layout ----------------------------------------------------------------------------------------- */
-
-enum { LEAST_RANK = 3, MOST_RANK = 5 };
 
 bool keras_channels_first(const KerasNode *n)
 {
@@ -312,74 +305,24 @@ bool keras_channels_first(const KerasNode *n)
     return !strcmp(format, "channels_first") || !strcmp(format, "th");
 }
 
-bool keras_is_moved(const Expr *x)
-{
-    const TransposeAttrs *a;
-    uint32_t              rank;
-
-    if (!x || !call_is(x, "transpose"))
-        return false;
-    a = x->u.attrs;
-    rank = expr_rank(x);
-    if (rank < LEAST_RANK || rank > MOST_RANK || a->axes.n != rank || a->axes.at[0] != 0)
-        return false;
-    for (uint32_t i = 1; i < rank; i++)
-        if (a->axes.at[i] != (i + 1 == rank ? 1 : i + 1))
-            return false;
-    return true;
-}
-
-const Expr *keras_first(const Build *b, const Expr *x)
-{
-    int64_t  axes[MAX_RANK];
-    uint32_t rank;
-
-    if (!x || keras_is_moved(x))
-        return x ? call_arg(x, 0) : NULL;
-    rank = expr_rank(x);
-    for (uint32_t i = 0; i < rank; i++)
-        axes[i] = i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
-    return build_transpose(b, x, rank, axes);
-}
-
-const Expr *keras_last(const Build *b, const Expr *x)
-{
-    int64_t  axes[MAX_RANK];
-    uint32_t rank;
-
-    if (!x)
-        return NULL;
-    rank = expr_rank(x);
-    for (uint32_t i = 0; i < rank; i++)
-        axes[i] = i == 0 ? 0 : i + 1 == rank ? 1 : i + 1;
-    return build_transpose(b, x, rank, axes);
-}
-
 const Expr *keras_image(KerasNode *n, uint32_t spatial)
 {
     const Expr *x = keras_in(n);
 
     if (!keras_rank(n, x, spatial + 2, spatial + 2))
         return NULL;
-    return keras_channels_first(n) ? x : keras_first(&n->b, x);
+    return keras_channels_first(n) ? x : build_channels_first(&n->b, x);
 }
 
 bool keras_image_done(KerasNode *n, const Expr *y)
 {
     return keras_done(
-        n, keras_channels_first(n) || !y || expr_rank(y) < LEAST_RANK ? y : keras_last(&n->b, y));
+        n, keras_channels_first(n) || !y || expr_rank(y) < 3 ? y : build_channels_last(&n->b, y));
 }
 
 bool keras_axis(const KerasNode *n, int64_t axis, uint32_t rank, uint32_t *out)
 {
-    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return keras_error(n, E_IMPORT, "axis %lld is outside a tensor of %u dimensions",
-                           (long long)axis, rank);
-    axis = axis < 0 ? axis + rank : axis;
-    if (n->moved && rank == n->rank && axis > 0)
-        axis = axis + 1 == (int64_t)rank ? 1 : axis + 1;
-    *out = (uint32_t)axis;
-    return true;
+    return build_axis(&n->b, axis, rank, n->moved ? n->rank : 0, out);
 }
 
 /* All tensors have one rank, and one of them its channels first; numbers and what has no dimension
@@ -393,7 +336,7 @@ static void look_at(KerasNode *n, const Expr *x, bool *alike, bool *moved)
     if (n->rank && n->rank != rank)
         *alike = false;
     n->rank = rank;
-    *moved |= keras_is_moved(x);
+    *moved |= build_is_moved(x);
 }
 
 static void look_at_arg(KerasNode *n, const KerasArg *a, bool *alike, bool *moved)
@@ -427,7 +370,7 @@ bool keras_prepare(KerasNode *n)
         if (!n->row->operation && dtype_is_float(expr_dtype(in[i].e)))
             in[i].e = build_cast(&n->b, in[i].e, n->dtype);
         if (n->moved && in[i].e && expr_rank(in[i].e) == n->rank)
-            in[i].e = keras_first(&n->b, in[i].e);
+            in[i].e = build_channels_first(&n->b, in[i].e);
         if (!in[i].e)
             return false;
     }
@@ -445,7 +388,7 @@ bool keras_finish(KerasNode *n)
         KerasValue *v = &n->out.at[i];
 
         if (n->moved && expr_rank(v->e) == n->rank)
-            v->e = keras_last(&n->b, v->e);
+            v->e = build_channels_last(&n->b, v->e);
         if (!v->e)
             return false;
         if (n->row->mask == KEEPS)

@@ -164,7 +164,7 @@ bool keras_group_norm(KerasNode *n)
     last = at + 1 == expr_rank(x) && at > 1;
     if (!last && at != 1)
         return keras_error(n, E_UNSUPPORTED, "axis %lld", (long long)axis);
-    x = last ? keras_first(b, x) : x;
+    x = last ? build_channels_first(b, x) : x;
     channels = x ? build_dim(b, x, 1) : 0;
     groups = groups == -1 ? channels : groups;
     if (groups < 1 || channels % groups)
@@ -183,7 +183,7 @@ bool keras_group_norm(KerasNode *n)
         y = build_mul(b, y, along(n, "gamma", y, 1, far));
     if (keras_has_weight(n, "beta"))
         y = build_add(b, y, along(n, "beta", y, 1, far));
-    return keras_done(n, last ? keras_last(b, y) : y);
+    return keras_done(n, last ? build_channels_last(b, y) : y);
 }
 
 /* x / sqrt(max(sum of x^2, least)) */

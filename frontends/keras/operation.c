@@ -40,24 +40,17 @@ bool keras_op_reshape(KerasNode *n)
 bool keras_op_transpose(KerasNode *n)
 {
     const Expr *x = keras_op_arg(n, 0);
-    bool        seen[MAX_RANK] = {false};
     int64_t     axes[MAX_RANK];
-    uint32_t    rank, at;
+    uint32_t    rank;
     Ints        list;
 
     if (!x || !keras_list(n, keras_json(n, "axes") ? "axes" : "perm", &list))
         return false;
+    if (list.n)
+        return keras_done(n, build_permuted(&n->b, x, list));
     rank = expr_rank(x);
-    if (list.n && list.n != rank)
-        return keras_error(n, E_IMPORT, "%u axes for %s", list.n, type_text(n->b.c, x->type));
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!keras_axis(n, list.n ? list.at[i] : (int64_t)(rank - 1 - i), rank, &at))
-            return false;
-        if (seen[at])
-            return keras_error(n, E_IMPORT, "axis %u is there twice", at);
-        seen[at] = true;
-        axes[i] = at;
-    }
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = rank - 1 - i;
     return keras_done(n, build_transpose(&n->b, x, rank, axes));
 }
 
@@ -91,27 +84,13 @@ bool keras_op_expand_dims(KerasNode *n)
 bool keras_op_squeeze(KerasNode *n)
 {
     const Expr *x = keras_op_arg(n, 0);
-    const Idx  *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
-    bool        gone[MAX_RANK] = {false};
-    uint32_t    k = 0, at;
+    int64_t     axes[MAX_RANK];
+    uint32_t    count;
     Ints        list;
 
-    if (!x || !keras_list(n, "axis", &list))
-        return false;
-    for (uint32_t i = 0; i < list.n; i++) {
-        if (!keras_axis(n, list.at[i], expr_rank(x), &at))
-            return false;
-        gone[at] = true;
-    }
-    for (uint32_t i = 0; i < expr_rank(x); i++) {
-        const Idx *d = expr_form(x, i);
-
-        if (gone[i] && d != one)
-            return keras_error(n, E_IMPORT, "dimension %u is %s", i, dim_text(n->b.c, d));
-        if (list.n ? !gone[i] : d != one)
-            dims[k++] = d;
-    }
-    return keras_done(n, build_reshape_to(&n->b, x, k, dims));
+    return x && keras_list(n, "axis", &list) &&
+           build_axes(&n->b, list, expr_rank(x), 0, &count, axes) &&
+           keras_done(n, build_squeeze(&n->b, x, count, axes));
 }
 
 bool keras_op_broadcast_to(KerasNode *n)
@@ -202,7 +181,7 @@ static bool read_list(KerasNode *n, const char *names, uint32_t *count, const Ex
     for (uint32_t i = 0; i < a->n; i++) {
         if (!keras_value(n, &a->at[i], &v))
             return false;
-        (*out)[i] = n->moved && expr_rank(v.e) == n->rank ? keras_first(&n->b, v.e) : v.e;
+        (*out)[i] = n->moved && expr_rank(v.e) == n->rank ? build_channels_first(&n->b, v.e) : v.e;
         if (!(*out)[i])
             return false;
     }

@@ -30,7 +30,7 @@ bool keras_flatten(KerasNode *n)
     if (!x)
         return false;
     if (keras_channels_first(n) && expr_rank(x) >= 3)
-        x = keras_last(b, x);
+        x = build_channels_last(b, x);
     if (expr_rank(x) == 0)
         return keras_done(n, build_reshape(b, x, 1, (int64_t[]){1}));
     cells = idx_const(b->c->arith, 1);

@@ -387,7 +387,6 @@ static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, con
 {
     const Expr *v = onnx_scope_get(s, intern(im->c->strings, name));
     VEC(const char *) names = {0};
-    const char *near;
 
     for (uint32_t i = 0; !v && i < g->node.n; i++) {
         const OnnxNode *p = g->node.at[i];
@@ -397,17 +396,12 @@ static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, con
         for (uint32_t k = 0; k < p->output.n; k++)
             vec_push(im->c->scratch, &names, p->output.at[k]);
     }
-    if (!v) {
-        error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
-        if ((near = str_closest(name, names.at, names.n)))
-            diag_hint(im->c->diags, "did you mean '%s'?", near);
-    }
-    return v;
+    return v ? v : no_tensor(im->c, loc, name, names.n, names.at);
 }
 
 /* The results that the options ask for, after those that are there. */
 static bool import_tensors(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
-                           Loc loc, OnnxTensors *r)
+                           Loc loc, NamedValues *r)
 {
     Ctx *c = im->c;
 
@@ -431,7 +425,7 @@ static bool import_tensors(Import *im, OnnxScope *s, const OnnxGraph *g, const I
 
 /* The results of main, in the order of the model's outputs. */
 static bool import_outputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
-                           Loc loc, OnnxTensors *r)
+                           Loc loc, NamedValues *r)
 {
     Ctx *c = im->c;
     Map *seen = map_new(c->scratch);
@@ -467,7 +461,7 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     Ctx        *c = im->c;
     Loc         loc = {.file = im->path};
     OnnxScope   s = scope_new(im, NULL, onnx_declared(im, &g->value_info, &g->output));
-    OnnxTensors params = {0}, r = {0};
+    NamedValues params = {0}, r = {0};
     const Expr *body, *func;
     uint32_t    before = diag_errors(c->diags);
 

@@ -32,7 +32,7 @@
 #define TVMCC_FRONTENDS_ONNX_H
 
 #include "formats/formats.h"
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* ---- proto.c: the messages, with the fields that are used ----------------------------------------- */
 
@@ -370,17 +370,12 @@ bool convert_strings_equal(Node *n, OnnxConvert *as_numbers);
 
 /* ---- values.c ------------------------------------------------------------------------------------- */
 
-/* Tensors that main takes or gives. */
-typedef struct {
-    VEC(const Expr *) at;
-    VEC(const char *) names;
-} OnnxTensors;
 /* The inputs of the model's graph, in its scope, as parameters of main; what is missing is said at
  * once. */
 bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o, Loc loc,
-                 OnnxTensors *params);
+                 NamedValues *params);
 /* The tensors of an output. */
-bool onnx_result(Import *im, const OnnxScope *s, OnnxTensors *r, Loc loc, const OnnxValue *v,
+bool onnx_result(Import *im, const OnnxScope *s, NamedValues *r, Loc loc, const OnnxValue *v,
                  const Expr *value);
 
 bool        onnx_scope_put(OnnxScope *s, const char *name, const Expr *value);

@@ -72,7 +72,7 @@ static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr 
     if (a->run)
         return reduce_at_run(n, a->run, a->keepdims, op, x);
     if (a->noop || !x || !expr_empty(x))
-        return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
+        return a->noop || !x ? x : build_reduce_image(&n->b, op, x, a->n, a->at, a->keepdims);
     return empty(&n->b, op, build_reduce(&n->b, op, x, a->n, a->at, a->keepdims));
 }
 

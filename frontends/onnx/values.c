@@ -287,7 +287,7 @@ static bool is_made(Import *im, const Body *body, const char *name)
 /* As a parameter of main, or as what was given for it; its value stays NULL where sizes are
  * missing.
  */
-static bool take_leaf(Import *im, const ImportOptions *o, Leaf *l, Loc loc, OnnxTensors *params)
+static bool take_leaf(Import *im, const ImportOptions *o, Leaf *l, Loc loc, NamedValues *params)
 {
     const ImportValue *value = value_given(o, l->name);
 
@@ -316,7 +316,7 @@ static bool is_constant(Import *im, const OnnxScope *s, const OnnxValue *v, Loc 
 }
 
 static bool take_leaves(Import *im, const ImportOptions *o, Leaves *leaves, Loc loc,
-                        OnnxTensors *params)
+                        NamedValues *params)
 {
     Ctx     *c = im->c;
     Map     *seen = map_new(c->scratch);
@@ -340,7 +340,7 @@ static bool take_leaves(Import *im, const ImportOptions *o, Leaves *leaves, Loc 
 }
 
 bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o, Loc loc,
-                 OnnxTensors *params)
+                 NamedValues *params)
 {
     Ctx     *c = im->c;
     Leaves   leaves = {0};
@@ -380,7 +380,7 @@ bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptio
 /* ---- outputs ---------------------------------------------------------------------------------------- */
 
 /* The tensors of an output of the graph, whose scope is s. */
-static bool add_result(Node *n, OnnxTensors *r, const char *name, const OnnxType *t,
+static bool add_result(Node *n, NamedValues *r, const char *name, const OnnxType *t,
                        const Expr *value)
 {
     const Build        *b = &n->b;
@@ -428,7 +428,7 @@ static bool add_result(Node *n, OnnxTensors *r, const char *name, const OnnxType
     return true;
 }
 
-bool onnx_result(Import *im, const OnnxScope *s, OnnxTensors *r, Loc loc, const OnnxValue *v,
+bool onnx_result(Import *im, const OnnxScope *s, NamedValues *r, Loc loc, const OnnxValue *v,
                  const Expr *value)
 {
     const char *name = intern(im->c->strings, onnx_text(v->name));

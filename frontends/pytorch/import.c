@@ -226,11 +226,6 @@ bool pt_region(PtNode *n, const PtGraph *g, uint32_t nin, PtValue *const *in, Pt
 
 /* ---- inputs ------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    VEC(const Expr *) at;
-    VEC(const char *) names;
-} Tensors;
-
 static const PtMeta *meta_of(PtImport *im, const PtArg *a, Loc loc)
 {
     const PtMeta *m =
@@ -267,7 +262,7 @@ static bool put_input(PtImport *im, const char *name, const Expr *e, const char 
 }
 
 static bool take_input(PtImport *im, const PtInput *in, const ImportOptions *o, Loc loc,
-                       Tensors *params)
+                       NamedValues *params)
 {
     Ctx               *c = im->c;
     const char        *name = in->arg.text;
@@ -317,7 +312,7 @@ static void see_inputs(PtImport *im, Loc loc)
 }
 
 static bool import_inputs(PtImport *im, const PtArchive *archive, const ImportOptions *o, Loc loc,
-                          Tensors *params)
+                          NamedValues *params)
 {
     const PtProgram *p = im->program;
     Map             *payloads = map_new(im->c->scratch);
@@ -373,7 +368,7 @@ static const Expr *number_result(PtImport *im, const PtArg *a, Loc loc)
     return NULL;
 }
 
-static const char *new_name(PtImport *im, const Tensors *r, const char *name)
+static const char *new_name(PtImport *im, const NamedValues *r, const char *name)
 {
     const char *as = name;
 
@@ -385,7 +380,7 @@ static const char *new_name(PtImport *im, const Tensors *r, const char *name)
     return as;
 }
 
-static bool add_result(PtImport *im, Tensors *r, const char *name, const PtArg *a, Loc loc)
+static bool add_result(PtImport *im, NamedValues *r, const char *name, const PtArg *a, Loc loc)
 {
     PtOp           none = {.target = "output", .name = name, .row = &pt_rows[0]};
     PtNode         n = pt_node(im, &none);
@@ -420,26 +415,35 @@ static bool is_user_input(const PtProgram *p, const char *name)
     return false;
 }
 
-static bool import_tensors(PtImport *im, const ImportOptions *o, Loc loc, Tensors *r)
+static bool no_such(PtImport *im, const char *name, Loc loc)
+{
+    const PtGraph *g = &im->program->graph;
+    VEC(const char *) names = {0};
+
+    for (uint32_t i = 0; i < g->nops; i++)
+        for (uint32_t k = 0; k < g->ops[i].nout; k++)
+            if (g->ops[i].out[k].kind == PT_TENSOR)
+                vec_push(im->c->scratch, &names, g->ops[i].out[k].text);
+    return no_tensor(im->c, loc, name, names.n, names.at);
+}
+
+static bool import_tensors(PtImport *im, const ImportOptions *o, Loc loc, NamedValues *r)
 {
     for (uint32_t i = 0; i < o->ntensors; i++) {
         const char *name = intern(im->c->strings, o->tensors[i]);
         PtArg       a = {.kind = PT_TENSOR, .text = name};
-        bool        have = false;
 
-        for (uint32_t k = 0; k < r->names.n; k++)
-            have = have || r->names.at[k] == name;
-        if (have)
+        if (result_have(r, name))
             continue;
         if (!pt_value(im, name) || !pt_value(im, name)->t)
-            return error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
+            return no_such(im, name, loc);
         if (!add_result(im, r, name, &a, loc))
             return false;
     }
     return true;
 }
 
-static bool import_outputs(PtImport *im, const ImportOptions *o, Loc loc, Tensors *r)
+static bool import_outputs(PtImport *im, const ImportOptions *o, Loc loc, NamedValues *r)
 {
     const PtProgram *p = im->program;
 
@@ -463,11 +467,9 @@ static bool import_outputs(PtImport *im, const ImportOptions *o, Loc loc, Tensor
 static const Module *import_program(PtImport *im, const PtArchive *archive, const ImportOptions *o,
                                     Loc loc)
 {
-    Ctx           *c = im->c;
     const PtGraph *g = &im->program->graph;
-    Tensors        params = {0}, r = {0};
-    const Expr    *body, *func;
-    GlobalDef      main = {.name = intern(c->strings, "main")};
+    NamedValues    params = {0}, r = {0};
+    GlobalDefs     functions = {0};
 
     if (!import_inputs(im, archive, o, loc, &params))
         return NULL;
@@ -476,12 +478,7 @@ static const Module *import_program(PtImport *im, const PtArchive *archive, cons
             return NULL;
     if (!import_outputs(im, o, loc, &r) || !shapes_check_dims(&im->shapes, loc))
         return NULL;
-    body = r.at.n == 1 ? r.at.at[0] : expr_tuple(c, r.at.n, r.at.at, loc);
-    if (!(func = expr_func(c, params.at.n, params.at.at, body, (FuncData){0}, loc)))
-        return NULL;
-    main.func = func;
-    Module like = {.file = im->path, .output_names = r.names.at, .noutputs = r.names.n};
-    return module_new(c, &like, 1, &main);
+    return build_module(im->c, im->path, &params, &r, 0, NULL, &functions);
 }
 
 const Module *pytorch_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

@@ -240,17 +240,6 @@ static const Expr *one(const Build *b, const char *op, const Expr *x)
     return build1(b, op, x, NULL);
 }
 
-/* exp(x) - 1, near 0 as 2t / (1 - t) with t = tanh(x/2). */
-static const Expr *expm1_of(const Build *b, const Expr *x)
-{
-    const Expr *t = one(b, "tanh", by(b, "multiply", x, 0.5));
-    const Expr *near =
-        build_div(b, by(b, "multiply", t, 2), t ? build_sub(b, build_scalar(b, t, 1), t) : NULL);
-
-    return build_where(b, by(b, "less", one(b, "abs", x), 0.5), near,
-                       by(b, "subtract", one(b, "exp", x), 1));
-}
-
 bool aten_log1p(PtNode *n)
 {
     const Expr *x = input(n);
@@ -262,7 +251,7 @@ bool aten_expm1(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, expm1_of(&n->b, x));
+    return x && pt_done(n, build_expm1(&n->b, x));
 }
 
 bool aten_log_base(PtNode *n)
@@ -518,26 +507,17 @@ bool aten_logaddexp(PtNode *n)
     return d && pt_done(n, build_add(b, max, build_log1p(b, d)));
 }
 
-/* The angle of (x, y): atan(y/x), turned where x is below 0. */
 bool aten_atan2(PtNode *n)
 {
-    const Build *b = &n->b;
-    PtOperand    v[2];
-    DType        t;
-    const Expr  *y, *x, *a, *turn, *zero;
+    PtOperand   v[2];
+    DType       t;
+    const Expr *y, *x;
 
     if (!operands(n, v, &t))
         return false;
     t = pt_dtype_kind(t) == 2 ? t : DT_F32;
-    if (!(y = pt_as(n, &v[0], t)) || !(x = pt_as(n, &v[1], t)))
-        return false;
-    zero = build_scalar(b, x, 0);
-    a = one(b, "atan", build_div(b, y, x));
-    turn = build_where(b, by(b, "less", y, 0), build_scalar(b, x, -M_PI), build_scalar(b, x, M_PI));
-    a = build_add(b, a, build_where(b, by(b, "less", x, 0), turn, zero));
-    turn = build_where(b, by(b, "less", y, 0), build_scalar(b, x, -M_PI_2),
-                       build_where(b, by(b, "greater", y, 0), build_scalar(b, x, M_PI_2), zero));
-    return pt_done(n, build_where(b, by(b, "equal", x, 0), turn, a));
+    return (y = pt_as(n, &v[0], t)) && (x = pt_as(n, &v[1], t)) &&
+           pt_done(n, build_atan2(&n->b, y, x));
 }
 
 /* ---- types ----------------------------------------------------------------------------------------- */

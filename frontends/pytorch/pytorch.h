@@ -44,7 +44,7 @@
 #define TVMCC_FRONTENDS_PYTORCH_H
 
 #include "formats/formats.h"
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* ---- archive.c ------------------------------------------------------------------------------------ */
 

@@ -28,7 +28,7 @@ static const Expr *reduced(PtNode *n, const char *op, const Expr *x)
         return NULL;
     if (expr_rank(x) == 0)
         return x;
-    return build_reduce(&n->b, op, x, count, axes, pt_bool(n, "keepdim", false));
+    return build_reduce_image(&n->b, op, x, count, axes, pt_bool(n, "keepdim", false));
 }
 
 /* Sums and products of integers are of 64 bits. */

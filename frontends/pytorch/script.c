@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-typedef struct {
-    VEC(const Expr *) at;
-    VEC(const char *) names;
-} Tensors;
-
 /* ---- inputs ------------------------------------------------------------------------------------- */
 
 static bool is_type(const TsExpr *type, const char *name)
@@ -37,10 +32,10 @@ static bool number_type(const TsExpr *type, DType *out)
 }
 
 static bool read_input(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
-                       Tensors *params, TsValue *out);
+                       NamedValues *params, TsValue *out);
 
 static bool read_tuple(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
-                       Tensors *params, TsValue *out)
+                       NamedValues *params, TsValue *out)
 {
     bool     one = type->kids[1]->kind != TS_X_TUPLE;
     uint32_t n = one ? 1 : type->kids[1]->n;
@@ -58,7 +53,7 @@ static bool read_tuple(Script *s, const ImportOptions *o, const char *name, cons
 }
 
 static bool read_input(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
-                       Tensors *params, TsValue *out)
+                       NamedValues *params, TsValue *out)
 {
     const ImportValue *value = value_given(o, name);
     DType              t;
@@ -88,7 +83,7 @@ static bool read_input(Script *s, const ImportOptions *o, const char *name, cons
 
 /* The arguments behind self that have no default, and those with one that are given. */
 static bool read_inputs(Script *s, const ImportOptions *o, const TsFunction *forward,
-                        Tensors *params, TsValue *args, const char **names, uint32_t *n)
+                        NamedValues *params, TsValue *args, const char **names, uint32_t *n)
 {
     uint32_t before = diag_errors(s->c->diags);
 
@@ -109,9 +104,9 @@ static bool read_inputs(Script *s, const ImportOptions *o, const TsFunction *for
 
 /* ---- outputs ------------------------------------------------------------------------------------- */
 
-static bool add_output(Frame *f, Tensors *r, const char *name, const TsValue *v);
+static bool add_output(Frame *f, NamedValues *r, const char *name, const TsValue *v);
 
-static bool add_items(Frame *f, Tensors *r, const char *name, const TsValue *v)
+static bool add_items(Frame *f, NamedValues *r, const char *name, const TsValue *v)
 {
     Strings *strings = f->s->c->strings;
     const TsClass *class = v->class;
@@ -133,7 +128,7 @@ static bool add_items(Frame *f, Tensors *r, const char *name, const TsValue *v)
     return true;
 }
 
-static bool add_output(Frame *f, Tensors *r, const char *name, const TsValue *v)
+static bool add_output(Frame *f, NamedValues *r, const char *name, const TsValue *v)
 {
     const Expr *e;
 
@@ -166,22 +161,12 @@ static void warn_changed(const Script *s)
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
-static const Module *module_of(Script *s, const Tensors *params, const Tensors *r)
-{
-    Ctx        *c = s->c;
-    GlobalDef   main = {.name = intern(c->strings, "main")};
-    Module      like = {.file = s->path, .output_names = r->names.at, .noutputs = r->names.n};
-    const Expr *body = r->at.n == 1 ? r->at.at[0] : expr_tuple(c, r->at.n, r->at.at, s->loc);
-
-    main.func = expr_func(c, params->at.n, params->at.at, body, (FuncData){0}, s->loc);
-    return main.func ? module_new(c, &like, 1, &main) : NULL;
-}
-
 static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
                          const ImportOptions *o)
 {
     Arena       *a = s->c->arena;
-    Tensors      params = {0}, r = {0};
+    NamedValues  params = {0}, r = {0};
+    GlobalDefs   functions = {0};
     TsValue     *args = NEW_ARRAY(a, TsValue, forward->nparams + 1), out;
     const char **names = NEW_ARRAY(a, const char *, forward->nparams + 1);
     Frame        f = {.s = s, .function = forward, .path = ""};
@@ -202,7 +187,7 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
     if (!r.at.n)
         return error_at(s->c, E_IMPORT, s->loc, "the model has no outputs");
     warn_changed(s);
-    return module_of(s, &params, &r);
+    return build_module(s->c, s->path, &params, &r, 0, NULL, &functions);
 }
 
 /* Calls of operators in all functions of the code that was read. */

@@ -69,17 +69,12 @@ static bool add_tensor(Ctx *c, const char *file, const char *name, Map *nodes, T
                        Results *out)
 {
     const Expr *e = map_get(nodes, PTR_KEY(intern(c->strings, name)));
-    const char *near;
 
     for (uint32_t i = 0; i < out->names.n; i++)
         if (!strcmp(out->names.at[i], name))
             return true;
-    if (!e) {
-        error_at(c, E_IMPORT, (Loc){.file = file}, "the model has no tensor '%s'", name);
-        if ((near = str_closest(name, names->at, names->n)))
-            diag_hint(c->diags, "did you mean '%s'?", near);
-        return false;
-    }
+    if (!e)
+        return no_tensor(c, ((Loc){.file = file}), name, names->n, names->at);
     vec_push(c->scratch, &out->values, e);
     vec_push(c->arena, &out->names, intern(c->strings, name));
     return true;

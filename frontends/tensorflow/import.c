@@ -286,16 +286,12 @@ static bool find_tensor(TfImport *im, const char *name, TfPort *out)
 {
     const TfGraph *g = &im->model->graph;
     VEC(const char *) names = {0};
-    const char *near;
 
     if (tf_find_port(im->model, name, out))
         return true;
     for (uint32_t i = 0; i < g->n; i++)
         vec_push(im->c->scratch, &names, g->op[i].name);
-    error_at(im->c, E_IMPORT, ((Loc){.file = im->path}), "the model has no tensor '%s'", name);
-    if ((near = str_closest(name, names.at, names.n)))
-        diag_hint(im->c->diags, "did you mean '%s'?", near);
-    return false;
+    return no_tensor(im->c, ((Loc){.file = im->path}), name, names.n, names.at);
 }
 
 static bool import_output(TfImport *im, TfScope *s, const char *name, TfPort p, NamedValues *r)

@@ -110,7 +110,6 @@ bool tf_loop(TfNode *n, const TfLoop *l, TfValue *out)
                **first = NEW_ARRAY(a, const Expr *, l->n + 1),
                **next = NEW_ARRAY(a, const Expr *, l->n + 1), *last;
     uint32_t *at = NEW_ARRAY(a, uint32_t, l->n + 1), k = 0;
-    GlobalDef made;
     double    v;
 
     r.first = DUP_ARRAY(a, l->first, l->n + 1);
@@ -134,9 +133,8 @@ bool tf_loop(TfNode *n, const TfLoop *l, TfValue *out)
         return true;
     BuildLoop b = {loop_name(n), k, var, first, next, r.first_go, r.next_go};
 
-    if (!(last = build_while(&n->b, &b, &made)))
+    if (!(last = build_while(&n->b, &b, &n->im->functions)))
         return false;
-    vec_push(a, &n->im->functions, made);
     for (uint32_t i = 0; i < k; i++)
         if (!(out[at[i]].e = build_proj(&n->b, last, i)))
             return false;
@@ -146,11 +144,6 @@ bool tf_loop(TfNode *n, const TfLoop *l, TfValue *out)
 bool tf_rounds(TfNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
                BuildRound *fn, void *user, const Expr **out)
 {
-    GlobalDef made;
-
-    if (!build_rounds(&n->b, loop_name(n), count, nstates, first, fn, user, out, &made))
-        return false;
-    if (made.name)
-        vec_push(n->b.c->arena, &n->im->functions, made);
-    return true;
+    return build_rounds(&n->b, loop_name(n), count, nstates, first, fn, user, out,
+                        &n->im->functions);
 }

@@ -96,8 +96,6 @@ bool tf_like(TfNode *n)
     return tf_done(n, build_filled(&n->b, n->in[0], v, expr_forms(n->in[0])));
 }
 
-#define MOST_CELLS ((double)(1 << 28))
-
 /* From 0 up to a number of cells that sizes decide. */
 static bool range_of_sizes(TfNode *n)
 {
@@ -114,11 +112,7 @@ static bool range_of_sizes(TfNode *n)
 /* From input 0 up to input 1 in steps of input 2. */
 bool tf_range(TfNode *n)
 {
-    const Build *b = &n->b;
-    double       v[3], cells;
-    DType        t = expr_dtype(n->in[0]);
-    int64_t      count;
-    uint8_t     *at;
+    double v[3];
 
     for (uint32_t i = 0; i < 3; i++) {
         if (!expr_single(n->in[i]))
@@ -126,24 +120,7 @@ bool tf_range(TfNode *n)
         if (!expr_const_f(n->in[i], &v[i]) || !isfinite(v[i]))
             return range_of_sizes(n);
     }
-    if (v[2] == 0)
-        return tf_error(n, E_IMPORT, "a step of 0");
-    cells = ceil((v[1] - v[0]) / v[2]);
-    if (!(cells >= 1))
-        cells = 0;
-    if (cells > MOST_CELLS)
-        return tf_error(n, E_IMPORT, "%g cells", cells);
-    count = (int64_t)cells;
-    at = arena_array(b->c->arena, (size_t)count + 1, dtype_bytes(t));
-    for (int64_t i = 0; i < count; i++) {
-        uint8_t *cell = at + (size_t)i * dtype_bytes(t);
-
-        if (dtype_is_float(t))
-            dtype_put_f(t, cell, v[0] + (double)i * v[2]);
-        else
-            dtype_put_i(t, cell, (int64_t)(v[0] + (double)i * v[2]));
-    }
-    return tf_done(n, build_const(b, t, 1, &count, at));
+    return tf_done(n, build_range(&n->b, expr_dtype(n->in[0]), v[0], v[1], v[2]));
 }
 
 /* Inputs: the first, the last, how many. */

@@ -30,14 +30,9 @@ bool tf_reciprocal(TfNode *n)
     return tf_done(n, build_div(&n->b, build_scalar(&n->b, n->in[0], 1), n->in[0]));
 }
 
-/* e^x - 1 as 2 sinh(x/2) e^(x/2), which does not cancel near 0. */
 bool tf_expm1(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *half = build_by(b, "multiply", n->in[0], 0.5);
-    const Expr  *y = build_mul(b, build1(b, "sinh", half, NULL), build1(b, "exp", half, NULL));
-
-    return tf_done(n, build_by(b, "multiply", y, 2));
+    return tf_done(n, build_expm1(&n->b, n->in[0]));
 }
 
 bool tf_log1p(TfNode *n)

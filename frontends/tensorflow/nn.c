@@ -279,15 +279,15 @@ bool tf_softmax(TfNode *n)
     return tf_done(n, build1(&n->b, n->row->relay, n->in[0], a));
 }
 
-/* x * (bias + alpha * sum of x^2 over neighbouring channels)^-beta */
 bool tf_lrn(TfNode *n)
 {
+    int64_t     radius = tf_int(n, "depth_radius");
+    const Expr *y;
+
     if (!tf_rank(n, 0, IMAGE_RANK, IMAGE_RANK))
         return false;
-    const Expr *y =
-        build_lrn(&n->b, build_channels_first(&n->b, n->in[0]), tf_int(n, "depth_radius"),
-                  tf_float(n, "bias"), tf_float(n, "alpha"), tf_float(n, "beta"));
-
+    y = build_lrn(&n->b, build_channels_first(&n->b, n->in[0]), radius, radius, tf_float(n, "bias"),
+                  tf_float(n, "alpha"), tf_float(n, "beta"));
     return tf_done(n, y ? build_channels_last(&n->b, y) : NULL);
 }
 

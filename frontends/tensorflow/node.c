@@ -149,7 +149,7 @@ bool tf_prepare(TfNode *n)
     if (how != TF_CELLS && how != TF_AXES)
         return true;
     for (uint32_t i = 0; i < n->nin; i++)
-        n->moved |= build_is_moved(n->in[i]);
+        n->moved |= expr_rank(n->in[i]) == IMAGE_RANK && build_is_moved(n->in[i]);
     for (uint32_t i = 0; i < n->nin && how == TF_CELLS; i++)
         n->moved &= expr_rank(n->in[i]) <= IMAGE_RANK;
     for (uint32_t i = 0; i < n->nin && n->moved; i++) {
@@ -200,12 +200,7 @@ bool tf_rank(const TfNode *n, uint32_t i, uint32_t least, uint32_t most)
 
 bool tf_axis(const TfNode *n, int64_t axis, uint32_t rank, uint32_t *out)
 {
-    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return tf_error(n, E_IMPORT, "axis %lld is outside a tensor of %u dimensions",
-                        (long long)axis, rank);
-    axis = axis < 0 ? axis + rank : axis;
-    *out = (uint32_t)(n->moved ? moved_axis(axis, rank) : axis);
-    return true;
+    return build_axis(&n->b, axis, rank, n->moved ? IMAGE_RANK : 0, out);
 }
 
 static bool unknown(const TfNode *n, uint32_t i)
@@ -240,21 +235,13 @@ bool tf_forms(const TfNode *n, uint32_t i, Dims *out)
 
 const Idx *tf_bound_dim(TfNode *n, uint32_t i, const Expr *total, int64_t most)
 {
-    const Build   *b = &n->b;
-    const char    *name = intern_printf(b->c->strings, "%s.%u", n->op->name, i);
-    BindDimsAttrs *a = ATTRS(b, BindDimsAttrs);
-    const Expr    *bind;
-    const Idx     *k;
-    int64_t        lo = 0, hi = most;
+    const char *name = intern_printf(n->b.c->strings, "%s.%u", n->op->name, i);
+    const Expr *bind;
+    const Idx  *k;
 
     if (n->scope->looped)
         return tf_error(n, E_UNSUPPORTED, "in a branch or loop");
-    if (shapes_given(&n->im->shapes, name, &lo, &hi) && (lo < 0 || hi > most))
-        return tf_error(n, E_DIM, "dimension '%s' is at most %lld", name, (long long)most);
-    k = lo < hi ? dim_var(b->c, name, lo, hi) : idx_const(b->c->arith, lo);
-    a->dims = dims_dup(b->c, &k, 1);
-    if (!(bind = build1(b, "bind_dims", total, a)))
-        return NULL;
-    vec_push(b->c->arena, &n->im->binds, bind);
+    if ((k = build_bound_dim(&n->b, &n->im->shapes, name, total, most, &bind)))
+        vec_push(n->b.c->arena, &n->im->binds, bind);
     return k;
 }

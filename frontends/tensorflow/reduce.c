@@ -3,40 +3,21 @@
 
 #include <string.h>
 
-/* Axes as they lie, of input 1. */
-static bool read_axes(TfNode *n, int64_t *axes, uint32_t *count)
-{
-    uint32_t rank = expr_rank(n->in[0]), at;
-    bool     seen[MAX_RANK] = {false};
-    Ints     v;
-
-    *count = 0;
-    if (!tf_ints(n, 1, &v))
-        return false;
-    for (uint32_t i = 0; i < v.n; i++) {
-        if (!tf_axis(n, v.at[i], rank, &at))
-            return false;
-        if (!seen[at])
-            axes[(*count)++] = at;
-        seen[at] = true;
-    }
-    return true;
-}
-
 static const Expr *reduced(TfNode *n, const char *op, const Expr *x)
 {
     int64_t  axes[MAX_RANK];
     uint32_t count;
-    bool     keep = tf_int(n, "keep_dims");
+    bool     keep = tf_int(n, "keep_dims"), moved = n->moved;
+    Ints     v;
 
-    if (!x || !read_axes(n, axes, &count))
+    if (!x || !tf_ints(n, 1, &v) ||
+        !build_axes(&n->b, v, expr_rank(x), moved ? IMAGE_RANK : 0, &count, axes))
         return NULL;
     if (count == 0)
         return x;
-    if (!n->moved || keep)
-        return build_reduce(&n->b, op, x, count, axes, keep);
-    n->moved = false;
-    return build_reduce_moved(&n->b, op, x, count, axes);
+    n->moved = moved && keep;
+    return moved ? build_reduce_moved(&n->b, op, x, count, axes, keep)
+                 : build_reduce(&n->b, op, x, count, axes, keep);
 }
 
 /* The mean of integers is the sum, divided towards zero. */

@@ -12,24 +12,12 @@ bool tf_reshape(TfNode *n)
 
 bool tf_squeeze(TfNode *n)
 {
-    Ints        v = tf_int_list(n, "squeeze_dims");
-    const Expr *x = n->in[0];
-    const Idx  *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
-    bool        out[MAX_RANK] = {false};
-    uint32_t    rank = expr_rank(x), k = 0, axis;
+    int64_t  axes[MAX_RANK];
+    uint32_t count;
 
-    for (uint32_t i = 0; i < v.n; i++) {
-        if (!tf_axis(n, v.at[i], rank, &axis))
-            return false;
-        if (expr_form(x, axis) != one)
-            return tf_error(n, E_IMPORT, "dimension %u is %s, not 1", axis,
-                            dim_text(n->b.c, expr_form(x, axis)));
-        out[axis] = true;
-    }
-    for (uint32_t i = 0; i < rank; i++)
-        if (v.n ? !out[i] : expr_form(x, i) != one)
-            dims[k++] = expr_form(x, i);
-    return tf_done(n, build_reshape_to(&n->b, x, k, dims));
+    return build_axes(&n->b, tf_int_list(n, "squeeze_dims"), expr_rank(n->in[0]), 0, &count,
+                      axes) &&
+           tf_done(n, build_squeeze(&n->b, n->in[0], count, axes));
 }
 
 bool tf_expand_dims(TfNode *n)
@@ -50,24 +38,9 @@ bool tf_expand_dims(TfNode *n)
 
 bool tf_transpose(TfNode *n)
 {
-    int64_t  axes[MAX_RANK];
-    uint32_t rank = expr_rank(n->in[0]), at;
-    bool     seen[MAX_RANK] = {false};
-    Ints     v;
+    Ints v;
 
-    if (!tf_ints(n, 1, &v))
-        return false;
-    if (v.n != rank)
-        return tf_error(n, E_IMPORT, "a permutation of %u numbers for %u dimensions", v.n, rank);
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!tf_axis(n, v.at[i], rank, &at))
-            return false;
-        if (seen[at])
-            return tf_error(n, E_IMPORT, "dimension %u is there twice", at);
-        seen[at] = true;
-        axes[i] = at;
-    }
-    return tf_done(n, build_transpose(&n->b, n->in[0], rank, axes));
+    return tf_ints(n, 1, &v) && tf_done(n, build_permuted(&n->b, n->in[0], v));
 }
 
 /* ---- blocks of pixels ------------------------------------------------------------------------------- */
@@ -137,79 +110,45 @@ bool tf_pack(TfNode *n)
     return tf_done(n, n->nin == 1 ? n->in[0] : build_concat(&n->b, n->nin, n->in, axis));
 }
 
-/* Parts of x along an axis, each of its size. */
-static bool parts(TfNode *n, const Expr *x, uint32_t axis, const int64_t *size, bool drop)
+/* `ok`: the parts have been made. */
+static bool put_parts(TfNode *n, bool ok, const Expr *const *part)
 {
-    int64_t at = 0;
-
-    for (uint32_t i = 0; i < n->nout; i++) {
-        const Expr   *y = build_slice(&n->b, x, axis, at, at + size[i]);
-        SqueezeAttrs *a = ATTRS(&n->b, SqueezeAttrs);
-
-        a->axis = ints_of(n->b.c, 1, (int)axis);
-        if (!y || !tf_put(n, i, drop ? build1(&n->b, "squeeze", y, a) : y))
-            return false;
-        at += size[i];
-    }
-    return true;
+    for (uint32_t i = 0; i < n->nout && ok; i++)
+        ok = tf_put(n, i, part[i]);
+    return ok;
 }
 
-static bool equal_parts(TfNode *n, const Expr *x, uint32_t axis, bool drop)
+static bool split(TfNode *n, const Expr *x, int64_t along, const Ints *sizes)
 {
-    int64_t *size = NEW_ARRAY(n->b.c->arena, int64_t, n->nout + 1), cells;
+    const Expr **part = NEW_ARRAY(n->b.c->arena, const Expr *, n->nout + 1);
+    uint32_t     axis;
 
-    cells = build_dim(&n->b, x, axis);
-    if (n->nout == 0 || (drop ? cells != n->nout : cells % n->nout != 0))
-        return tf_error(n, E_IMPORT, "%lld cells into %u equal parts", (long long)cells, n->nout);
-    for (uint32_t i = 0; i < n->nout; i++)
-        size[i] = cells / n->nout;
-    return n->nout == 1 && !drop ? tf_done(n, x) : parts(n, x, axis, size, drop);
+    return tf_axis(n, along, expr_rank(x), &axis) &&
+           put_parts(n, build_split(&n->b, x, axis, sizes, n->nout, part), part);
 }
 
 bool tf_unpack(TfNode *n)
 {
-    uint32_t axis;
+    const Expr **part = NEW_ARRAY(n->b.c->arena, const Expr *, n->nout + 1);
+    uint32_t     axis;
 
     return tf_axis(n, tf_int(n, "axis"), expr_rank(n->in[0]), &axis) &&
-           equal_parts(n, n->in[0], axis, true);
+           put_parts(n, build_unstack(&n->b, n->in[0], axis, n->nout, part), part);
 }
 
 /* Input 0 is the axis. */
 bool tf_split(TfNode *n)
 {
-    uint32_t axis;
-    int64_t  v;
+    int64_t axis;
 
-    return tf_number(n, 0, &v) && tf_axis(n, v, expr_rank(n->in[1]), &axis) &&
-           equal_parts(n, n->in[1], axis, false);
+    return tf_number(n, 0, &axis) && split(n, n->in[1], axis, NULL);
 }
 
 /* Inputs: data, sizes, of which one may be -1, axis. */
 bool tf_split_v(TfNode *n)
 {
-    uint32_t axis, left = UINT32_MAX;
-    int64_t *size = NEW_ARRAY(n->b.c->arena, int64_t, n->nout + 1), v, cells;
-    Ints     sizes;
+    int64_t axis;
+    Ints    sizes;
 
-    if (!tf_ints(n, 1, &sizes) || !tf_number(n, 2, &v) ||
-        !tf_axis(n, v, expr_rank(n->in[0]), &axis))
-        return false;
-    cells = build_dim(&n->b, n->in[0], axis);
-    if (sizes.n != n->nout)
-        return tf_error(n, E_IMPORT, "%u outputs for %u sizes", n->nout, sizes.n);
-    for (uint32_t i = 0; i < n->nout; i++) {
-        if (sizes.at[i] == -1 && left == UINT32_MAX) {
-            left = i;
-            continue;
-        }
-        if (sizes.at[i] < 0 || sizes.at[i] > cells)
-            return tf_error(n, E_IMPORT, "a part of %lld cells", (long long)sizes.at[i]);
-        size[i] = sizes.at[i];
-        cells -= size[i];
-    }
-    if (left < n->nout)
-        size[left] = cells;
-    else if (cells)
-        return tf_error(n, E_IMPORT, "its parts leave %lld cells", (long long)cells);
-    return parts(n, n->in[0], axis, size, false);
+    return tf_ints(n, 1, &sizes) && tf_number(n, 2, &axis) && split(n, n->in[0], axis, &sizes);
 }

@@ -27,7 +27,7 @@
 #define TVMCC_FRONTENDS_TENSORFLOW_H
 
 #include "formats/formats.h"
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* ---- proto.c: the messages, with the fields that are used ---------------------------------------- */
 

@@ -174,30 +174,22 @@ static const Expr *rounds(TfliteNode *n, const States *s, const Expr *first_go, 
     Arena       *a = n->b.c->arena;
     const Expr **to = NEW_ARRAY(a, const Expr *, s->nvars),
                **var = NEW_ARRAY(a, const Expr *, s->nvars),
-               **first = NEW_ARRAY(a, const Expr *, s->nvars), *last;
+               **first = NEW_ARRAY(a, const Expr *, s->nvars);
     BuildLoop l = {loop_name(n), s->nvars, var, first, to, first_go, next_go};
-    GlobalDef made;
 
     for (uint32_t i = 0; i < s->nvars; i++) {
         var[i] = s->value[s->var[i]];
         first[i] = n->in[s->var[i]];
         to[i] = next[s->var[i]];
     }
-    if ((last = build_while(&n->b, &l, &made)))
-        vec_push(a, &n->im->functions, made);
-    return last;
+    return build_while(&n->b, &l, &n->im->functions);
 }
 
 bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
                    BuildRound *fn, void *user, const Expr **out)
 {
-    GlobalDef made;
-
-    if (!build_rounds(&n->b, loop_name(n), count, nstates, first, fn, user, out, &made))
-        return false;
-    if (made.name)
-        vec_push(n->b.c->arena, &n->im->functions, made);
-    return true;
+    return build_rounds(&n->b, loop_name(n), count, nstates, first, fn, user, out,
+                        &n->im->functions);
 }
 
 bool tflite_while(TfliteNode *n)

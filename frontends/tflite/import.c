@@ -277,28 +277,26 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
 
 /* ---- outputs ---------------------------------------------------------------------------------------- */
 
-/* A tensor anywhere in the main graph, by its name. */
-static const Expr *find_tensor(TfliteImport *im, TfliteScope *s, const char *name, Loc loc)
+/* All that has been computed in the main graph. */
+static NamedValues all_tensors(const TfliteScope *s)
 {
-    VEC(const char *) names = {0};
-    const char *near;
+    Ctx        *c = s->im->c;
+    NamedValues all = {0};
 
     for (uint32_t i = 0; i < s->g->tensors.n; i++) {
-        const char *is = tflite_tensor(s->g, i)->name;
-
-        if (!strcmp(is, name) && s->values[i])
-            return s->values[i];
-        vec_push(im->c->scratch, &names, is);
+        if (!s->values[i])
+            continue;
+        vec_push(c->scratch, &all.names, intern(c->strings, tflite_tensor(s->g, i)->name));
+        vec_push(c->scratch, &all.at, s->values[i]);
     }
-    error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
-    if ((near = str_closest(name, names.at, names.n)))
-        diag_hint(im->c->diags, "did you mean '%s'?", near);
-    return NULL;
+    return all;
 }
 
 static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions *o, Loc loc,
                            NamedValues *r)
 {
+    NamedValues all;
+
     if (s->g->out.n == 0)
         return error_at(im->c, E_IMPORT, loc, "the model has no outputs");
     for (uint32_t i = 0; i < s->g->out.n && !o->only_tensors; i++) {
@@ -308,16 +306,8 @@ static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions
         if (!v || !result_add(im->c, r, tflite_port_name(im->c, im->model, at, true), v, loc))
             return false;
     }
-    for (uint32_t i = 0; i < o->ntensors; i++) {
-        const char *name = intern(im->c->strings, o->tensors[i]);
-        bool        have = false;
-
-        for (uint32_t k = 0; k < r->names.n; k++)
-            have |= r->names.at[k] == name;
-        if (!have && !result_add(im->c, r, name, find_tensor(im, s, name, loc), loc))
-            return false;
-    }
-    return true;
+    all = all_tensors(s);
+    return results_ask(im->c, r, o, &all, loc);
 }
 
 static const Module *import_main(TfliteImport *im, const ImportOptions *o)

@@ -51,37 +51,14 @@ bool tflite_zeros_like(TfliteNode *n)
     return tflite_done(n, build_broadcast_to(&n->b, build_scalar(&n->b, n->in[0], 0), d.n, d.at));
 }
 
-#define MOST_CELLS ((double)(1 << 28))
-
 /* From input 0 up to input 1 in steps of input 2. */
 bool tflite_range(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    double       v[3], cells;
-    DType        t = expr_dtype(n->in[0]);
-    int64_t      count;
-    uint8_t     *at;
+    double v[3];
 
     for (uint32_t i = 0; i < 3; i++)
         if (!expr_const_f(n->in[i], &v[i]) || !expr_single(n->in[i]) || !isfinite(v[i]))
             return tflite_error(n, E_UNSUPPORTED, "input %u has to be known when it is compiled",
                                 i);
-    if (v[2] == 0)
-        return tflite_error(n, E_IMPORT, "a step of 0");
-    cells = ceil((v[1] - v[0]) / v[2]);
-    if (!(cells >= 1))
-        cells = 0;
-    if (cells > MOST_CELLS)
-        return tflite_error(n, E_IMPORT, "%g cells", cells);
-    count = (int64_t)cells;
-    at = arena_array(b->c->arena, (size_t)count + 1, dtype_bytes(t));
-    for (int64_t i = 0; i < count; i++) {
-        uint8_t *cell = at + (size_t)i * dtype_bytes(t);
-
-        if (dtype_is_float(t))
-            dtype_put_f(t, cell, v[0] + (double)i * v[2]);
-        else
-            dtype_put_i(t, cell, (int64_t)(v[0] + (double)i * v[2]));
-    }
-    return tflite_done(n, build_const(b, t, 1, &count, at));
+    return tflite_done(n, build_range(&n->b, expr_dtype(n->in[0]), v[0], v[1], v[2]));
 }

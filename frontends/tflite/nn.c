@@ -281,7 +281,9 @@ bool tflite_l2_norm(TfliteNode *n)
 
 bool tflite_lrn(TfliteNode *n)
 {
-    return tflite_done(n, build_lrn(&n->b, tflite_image(n, 0), tflite_int(n, "radius"),
-                                    tflite_float(n, "bias"), tflite_float(n, "alpha"),
-                                    tflite_float(n, "beta")));
+    int64_t radius = tflite_int(n, "radius");
+
+    return tflite_done(n,
+                       build_lrn(&n->b, tflite_image(n, 0), radius, radius, tflite_float(n, "bias"),
+                                 tflite_float(n, "alpha"), tflite_float(n, "beta")));
 }

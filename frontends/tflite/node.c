@@ -100,16 +100,12 @@ const float *tflite_float_list(const TfliteNode *n, const char *name, int64_t *c
 /* Where an axis lies now. */
 static int64_t lies(const TfliteNode *n, int64_t axis, uint32_t rank)
 {
-    return n->moved ? moved_axis(axis, rank) : axis;
+    return moved_axis(axis, rank, n->moved ? IMAGE_RANK : 0);
 }
 
 bool tflite_axis(const TfliteNode *n, int64_t axis, uint32_t rank, uint32_t *out)
 {
-    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return tflite_error(n, E_IMPORT, "axis %lld is outside a tensor of %u dimensions",
-                            (long long)axis, rank);
-    *out = (uint32_t)lies(n, axis < 0 ? axis + rank : axis, rank);
-    return true;
+    return build_axis(&n->b, axis, rank, n->moved ? IMAGE_RANK : 0, out);
 }
 
 const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e)
@@ -180,7 +176,7 @@ bool tflite_prepare(TfliteNode *n)
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)
-            n->moved |= build_is_moved(n->in[i]);
+            n->moved |= n->in[i] && expr_rank(n->in[i]) == IMAGE_RANK && build_is_moved(n->in[i]);
     for (uint32_t i = 0; i < n->nin; i++) {
         const Expr *x = n->in[i];
 

@@ -3,52 +3,25 @@
 
 #include <string.h>
 
-/* Axes as they lie; dimensions that stay keep their order as the model has it. */
-static bool read_axes(TfliteNode *n, int64_t *axes, uint32_t *count)
-{
-    uint32_t rank = expr_rank(n->in[0]), at;
-    bool     seen[MAX_RANK] = {false};
-    Ints     v;
-
-    *count = 0;
-    if (!tflite_ints(n, 1, &v))
-        return false;
-    for (uint32_t i = 0; i < v.n; i++) {
-        if (!tflite_axis(n, v.at[i], rank, &at))
-            return false;
-        if (!seen[at])
-            axes[(*count)++] = at;
-        seen[at] = true;
-    }
-    return true;
-}
-
 bool tflite_reduce(TfliteNode *n)
 {
     const Build *b = &n->b;
     int64_t      axes[MAX_RANK];
     uint32_t     count;
     const Expr  *x = n->in[0];
-    bool         keep = tflite_int(n, "keep_dims");
+    bool         keep = tflite_int(n, "keep_dims"), moved = n->moved;
+    Ints         v;
 
-    if (!read_axes(n, axes, &count))
+    if (!tflite_ints(n, 1, &v) ||
+        !build_axes(b, v, expr_rank(x), moved ? IMAGE_RANK : 0, &count, axes))
         return false;
     if (count == 0)
         return tflite_done(n, x);
     if (!strcmp(n->row->relay, "mean") && !dtype_is_float(expr_dtype(x)))
         return tflite_error(n, E_UNSUPPORTED, "the mean of %s", dtype_text(b->c, expr_dtype(x)));
-    /* Of an image in NCHW, all rows and columns. */
-    if (n->moved && !strcmp(n->row->relay, "mean") && expr_rank(x) == IMAGE_RANK && count == 2 &&
-        axes[0] + axes[1] == 5 && axes[0] * axes[1] == 6) {
-        const Expr *y = build1(b, "nn.global_avg_pool2d", x, NULL);
-
-        n->moved = keep;
-        return tflite_done(n, keep || !y ? y : build_reshape_to(b, y, 2, expr_forms(y).at));
-    }
-    if (!n->moved || keep)
-        return tflite_done(n, build_reduce(b, n->row->relay, x, count, axes, keep));
-    n->moved = false;
-    return tflite_done(n, build_reduce_moved(b, n->row->relay, x, count, axes));
+    n->moved = moved && keep;
+    return tflite_done(n, moved ? build_reduce_moved(b, n->row->relay, x, count, axes, keep)
+                                : build_reduce(b, n->row->relay, x, count, axes, keep));
 }
 
 bool tflite_arg_reduce(TfliteNode *n)

@@ -36,24 +36,12 @@ bool tflite_reshape(TfliteNode *n)
 
 bool tflite_squeeze(TfliteNode *n)
 {
-    Ints        v = tflite_int_list(n, "squeeze_dims");
-    const Expr *x = n->in[0];
-    const Idx  *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
-    bool        out[MAX_RANK] = {false};
-    uint32_t    rank = expr_rank(x), k = 0, axis;
+    int64_t  axes[MAX_RANK];
+    uint32_t count;
 
-    for (uint32_t i = 0; i < v.n; i++) {
-        if (!tflite_axis(n, v.at[i], rank, &axis))
-            return false;
-        if (expr_form(x, axis) != one)
-            return tflite_error(n, E_IMPORT, "dimension %u is %s, not 1", axis,
-                                dim_text(n->b.c, expr_form(x, axis)));
-        out[axis] = true;
-    }
-    for (uint32_t i = 0; i < rank; i++)
-        if (v.n ? !out[i] : expr_form(x, i) != one)
-            dims[k++] = expr_form(x, i);
-    return tflite_done(n, build_reshape_to(&n->b, x, k, dims));
+    return build_axes(&n->b, tflite_int_list(n, "squeeze_dims"), expr_rank(n->in[0]), 0, &count,
+                      axes) &&
+           tflite_done(n, build_squeeze(&n->b, n->in[0], count, axes));
 }
 
 bool tflite_expand_dims(TfliteNode *n)
@@ -74,25 +62,9 @@ bool tflite_expand_dims(TfliteNode *n)
 
 bool tflite_transpose(TfliteNode *n)
 {
-    int64_t  axes[MAX_RANK];
-    uint32_t rank = expr_rank(n->in[0]), at;
-    bool     seen[MAX_RANK] = {false};
-    Ints     v;
+    Ints v;
 
-    if (!tflite_ints(n, 1, &v))
-        return false;
-    if (v.n != rank)
-        return tflite_error(n, E_IMPORT, "a permutation of %u numbers for %u dimensions", v.n,
-                            rank);
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!tflite_axis(n, v.at[i], rank, &at))
-            return false;
-        if (seen[at])
-            return tflite_error(n, E_IMPORT, "dimension %u is there twice", at);
-        seen[at] = true;
-        axes[i] = at;
-    }
-    return tflite_done(n, build_transpose(&n->b, n->in[0], rank, axes));
+    return tflite_ints(n, 1, &v) && tflite_done(n, build_permuted(&n->b, n->in[0], v));
 }
 
 /* ---- blocks of pixels ----------------------------------------------------------------------------- */
@@ -157,81 +129,32 @@ bool tflite_pack(TfliteNode *n)
     return tflite_done(n, build_concat(&n->b, n->nin, n->in, axis));
 }
 
-/* Parts of x along an axis, each of its size. */
-static bool parts(TfliteNode *n, const Expr *x, uint32_t axis, const int64_t *size, bool drop)
-{
-    int64_t at = 0;
-
-    for (uint32_t i = 0; i < n->nout; i++) {
-        const Expr   *y = build_slice(&n->b, x, axis, at, at + size[i]);
-        SqueezeAttrs *a = ATTRS(&n->b, SqueezeAttrs);
-
-        a->axis = ints_of(n->b.c, 1, (int)axis);
-        if (!y || !(n->out[i] = drop ? build1(&n->b, "squeeze", y, a) : y))
-            return false;
-        at += size[i];
-    }
-    return true;
-}
-
 bool tflite_unpack(TfliteNode *n)
 {
     uint32_t axis;
-    int64_t *size = NEW_ARRAY(n->b.c->arena, int64_t, n->nout + 1);
 
-    if (!tflite_axis(n, tflite_int(n, "axis"), expr_rank(n->in[0]), &axis))
-        return false;
-    if (build_dim(&n->b, n->in[0], axis) != n->nout)
-        return tflite_error(n, E_IMPORT, "%u outputs for %lld parts", n->nout,
-                            (long long)build_dim(&n->b, n->in[0], axis));
-    for (uint32_t i = 0; i < n->nout; i++)
-        size[i] = 1;
-    return parts(n, n->in[0], axis, size, true);
+    return tflite_axis(n, tflite_int(n, "axis"), expr_rank(n->in[0]), &axis) &&
+           build_unstack(&n->b, n->in[0], axis, n->nout, n->out);
 }
 
 /* Input 0 is the axis. */
 bool tflite_split(TfliteNode *n)
 {
     uint32_t axis;
-    int64_t *size = NEW_ARRAY(n->b.c->arena, int64_t, n->nout + 1), v, cells;
+    int64_t  v;
 
-    if (!tflite_number(n, 0, &v) || !tflite_axis(n, v, expr_rank(n->in[1]), &axis))
-        return false;
-    cells = build_dim(&n->b, n->in[1], axis);
-    if (n->nout == 0 || cells % n->nout)
-        return tflite_error(n, E_IMPORT, "%lld cells into %u equal parts", (long long)cells,
-                            n->nout);
-    for (uint32_t i = 0; i < n->nout; i++)
-        size[i] = cells / n->nout;
-    return parts(n, n->in[1], axis, size, false);
+    return tflite_number(n, 0, &v) && tflite_axis(n, v, expr_rank(n->in[1]), &axis) &&
+           build_split(&n->b, n->in[1], axis, NULL, n->nout, n->out);
 }
 
 /* Inputs: data, sizes, of which one may be -1, axis. */
 bool tflite_split_v(TfliteNode *n)
 {
-    uint32_t axis, left = UINT32_MAX;
-    int64_t *size = NEW_ARRAY(n->b.c->arena, int64_t, n->nout + 1), v, cells;
+    uint32_t axis;
+    int64_t  v;
     Ints     sizes;
 
-    if (!tflite_ints(n, 1, &sizes) || !tflite_number(n, 2, &v) ||
-        !tflite_axis(n, v, expr_rank(n->in[0]), &axis))
-        return false;
-    cells = build_dim(&n->b, n->in[0], axis);
-    if (sizes.n != n->nout)
-        return tflite_error(n, E_IMPORT, "%u outputs for %u sizes", n->nout, sizes.n);
-    for (uint32_t i = 0; i < n->nout; i++) {
-        if (sizes.at[i] == -1 && left == UINT32_MAX) {
-            left = i;
-            continue;
-        }
-        if (sizes.at[i] < 0 || sizes.at[i] > cells)
-            return tflite_error(n, E_IMPORT, "a part of %lld cells", (long long)sizes.at[i]);
-        size[i] = sizes.at[i];
-        cells -= size[i];
-    }
-    if (left < n->nout)
-        size[left] = cells;
-    else if (cells)
-        return tflite_error(n, E_IMPORT, "its parts leave %lld cells", (long long)cells);
-    return parts(n, n->in[0], axis, size, false);
+    return tflite_ints(n, 1, &sizes) && tflite_number(n, 2, &v) &&
+           tflite_axis(n, v, expr_rank(n->in[0]), &axis) &&
+           build_split(&n->b, n->in[0], axis, &sizes, n->nout, n->out);
 }

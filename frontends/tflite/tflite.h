@@ -27,7 +27,7 @@
 #define TVMCC_FRONTENDS_TFLITE_H
 
 #include "formats/formats.h"
-#include "frontends/common.h"
+#include "frontends/calls.h"
 
 /* ---- schema.c: the file, with the fields that are used -------------------------------------------- */
 

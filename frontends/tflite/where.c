@@ -7,23 +7,15 @@
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
 static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
 {
-    TfliteNode    *n = user;
-    const Build   *b = &n->b;
-    const char    *name = intern_printf(b->c->strings, "%s.0", tflite_out(n, 0)->name);
-    BindDimsAttrs *a = ATTRS(b, BindDimsAttrs);
-    const Expr    *bind;
-    const Idx     *k;
-    int64_t        lo = 0, hi = most;
+    TfliteNode *n = user;
+    const char *name = intern_printf(n->b.c->strings, "%s.0", tflite_out(n, 0)->name);
+    const Expr *bind;
+    const Idx  *k;
 
     if (n->scope->depth)
         return tflite_error(n, E_UNSUPPORTED, "in a graph of a branch or loop");
-    if (shapes_given(&n->im->shapes, name, &lo, &hi) && (lo < 0 || hi > most))
-        return tflite_error(n, E_DIM, "dimension '%s' is at most %lld", name, (long long)most);
-    k = lo < hi ? dim_var(b->c, name, lo, hi) : idx_const(b->c->arith, lo);
-    a->dims = dims_dup(b->c, &k, 1);
-    if (!(bind = build1(b, "bind_dims", total, a)))
-        return NULL;
-    vec_push(b->c->arena, &n->im->binds, bind);
+    if ((k = build_bound_dim(&n->b, &n->im->shapes, name, total, most, &bind)))
+        vec_push(n->b.c->arena, &n->im->binds, bind);
     return k;
 }
 

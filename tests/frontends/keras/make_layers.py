@@ -464,6 +464,30 @@ def operations():
     return i, named
 
 
+@new
+def reductions():
+    """Of values whose channels lie first."""
+    from keras import ops
+
+    i = inputs(im=(6, 5, 3), line=(7, 3), volume=(4, 5, 6, 2))
+    conv = L.Conv2D(4, 2)(i["im"])
+    line, volume = L.Conv1D(5, 2)(i["line"]), L.Conv3D(3, 2)(i["volume"])
+    return i, {
+        "plane": ops.mean(conv, axis=(1, 2)),
+        "plane_kept": ops.mean(conv, axis=(2, 1), keepdims=True) * conv,
+        "rows": ops.sum(conv, axis=1),
+        "columns": ops.max(conv, axis=-2),
+        "channels": ops.min(conv, axis=-1),
+        "channels_kept": ops.mean(conv, axis=-1, keepdims=True) + conv,
+        "picture": ops.max(conv, axis=(1, 2, 3)),
+        "steps": ops.mean(line, axis=1),
+        "row_of_line": ops.max(line, axis=2),
+        "depth": ops.sum(volume, axis=1),
+        "cells": ops.mean(volume, axis=(1, 2, 3)),
+        "slices": ops.max(volume, axis=(2, 4)),
+    }
+
+
 @old
 def functions():
     import tensorflow as tf

@@ -24,6 +24,16 @@ def unary(m):
 
 
 @model
+def extremes(m):
+    """Where a formula overflows, or loses what counts."""
+    x = m.input("x", np.array([-np.inf, -1e4, -200, -90, -1e-3, -1e-8, 0, 1e-8, 1e-3, 80, 1e4, np.inf], np.float32))
+    m.out("Expm1", raw.Expm1(x=x))
+    y = m.input("y", np.array([-1, 1, 0, -1e-30, 1e30, -1e30, 1e-30, 3], np.float32))
+    z = m.input("z", np.array([0, 0, -2, -1e-30, -1e30, 1e-30, 1e30, -4], np.float32))
+    m.out("Atan2", raw.Atan2(y=y, x=z))
+
+
+@model
 def special(m):
     x = m.input("x", np.array([1, np.nan, np.inf, -np.inf, 0], np.float32))
     m.out("IsNan", raw.IsNan(x=x))
