@@ -5,7 +5,7 @@
 
 static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
-enum { VISITS = 4, LEAST_VISITS = 4096 }; /* of structures, for a byte of the file */
+enum { VISITS = 4, LEAST_VISITS = 4096 }; /* bytes of the file for each; at least so many */
 
 /* ---- errors, windows, numbers ---------------------------------------------------------------------- */
 

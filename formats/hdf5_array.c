@@ -12,22 +12,22 @@ typedef struct {
     const H5Chunks *k;
     uint32_t        element, page_bits;
     uint64_t        elements; /* that were ever set */
-    bool            filtered, turned;
+    bool            filtered, growing_first;
     /* of an extensible array */
     uint32_t offset_bytes, in_index, least, least_pointers, levels;
     uint64_t next; /* number of the first element of the next data block */
 } Elements;
 
-void h5_chunk_place(const H5Chunks *k, uint64_t i, bool turned, uint64_t *place)
+void h5_chunk_place(const H5Chunks *k, uint64_t i, bool growing_first, uint64_t *place)
 {
     uint32_t order[ARRAY_MAX_DIMS], n = 0, slow = 0;
 
-    while (turned && slow < k->rank && !(k->grows >> slow & 1))
+    while (growing_first && slow < k->rank && !(k->grows >> slow & 1))
         slow++;
-    if (turned && slow < k->rank)
+    if (growing_first && slow < k->rank)
         order[n++] = slow;
     for (uint32_t d = 0; d < k->rank; d++)
-        if (!n || !turned || d != slow)
+        if (!n || !growing_first || d != slow)
             order[n++] = d;
     for (uint32_t at = k->rank; at-- > 0;) {
         uint32_t d = order[at];
@@ -50,7 +50,7 @@ static bool read_element(H5File *f, const Elements *e, Reader *r, uint64_t i)
     }
     if (r->bad)
         return h5_bad(f, "the index of its chunks leads out of the file");
-    h5_chunk_place(e->k, i, e->turned, place);
+    h5_chunk_place(e->k, i, e->growing_first, place);
     return h5_put_chunk(f, e->k, place, address, packed, mask);
 }
 
@@ -209,7 +209,7 @@ static bool read_index_block(H5File *f, Elements *e, uint64_t address)
 
 bool h5_extensible_array(H5File *f, uint64_t address, const H5Chunks *k)
 {
-    Elements e = {.k = k, .turned = true};
+    Elements e = {.k = k, .growing_first = true};
     uint32_t bits, least_bits = 0;
     uint64_t block;
     Reader   r;

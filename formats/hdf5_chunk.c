@@ -159,6 +159,8 @@ bool h5_put_chunk(H5File *f, const H5Chunks *k, const uint64_t *place, uint64_t 
     Bytes    b;
     Reader   r;
 
+    if (!h5_step(f))
+        return false;
     for (uint32_t i = 0; i < k->rank; i++) {
         if (place[i] >= k->space->dims[i])
             return true; /* the dataset was larger once */
@@ -168,7 +170,7 @@ bool h5_put_chunk(H5File *f, const H5Chunks *k, const uint64_t *place, uint64_t 
         return true; /* never written */
     if (partial && k->plain_edges)
         n = k->bytes;
-    if (!h5_step(f) || !h5_window(f, address, n, &r))
+    if (!h5_window(f, address, n, &r))
         return false;
     b = read_bytes(&r, n);
     if (!(partial && k->plain_edges) && !unfiltered(f, k, mask, &b))

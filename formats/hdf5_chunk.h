@@ -19,8 +19,8 @@ typedef struct {
 /* The cells of a chunk to where they are in the whole; packed: its bytes in the file. */
 bool h5_put_chunk(H5File *f, const H5Chunks *k, const uint64_t *place, uint64_t address,
                   uint64_t packed, uint32_t mask);
-/* Where chunk `i` begins; `turned`: the dimension that grows is the slowest. */
-void h5_chunk_place(const H5Chunks *k, uint64_t i, bool turned, uint64_t *place);
+/* Where chunk `i` begins; growing_first: the dimension that grows is the slowest. */
+void h5_chunk_place(const H5Chunks *k, uint64_t i, bool growing_first, uint64_t *place);
 bool h5_fixed_array(H5File *f, uint64_t address, const H5Chunks *k);
 bool h5_extensible_array(H5File *f, uint64_t address, const H5Chunks *k);
 

@@ -177,7 +177,7 @@ static bool read_texts(H5File *f, const H5Type *t, Bytes raw, H5Value *v)
     return true;
 }
 
-static bool turned(H5File *f, const H5Type *t, Bytes raw, Bytes *out)
+static bool swapped(H5File *f, const H5Type *t, Bytes raw, Bytes *out)
 {
     uint8_t *at = h5_make(f, raw.n);
 
@@ -206,5 +206,5 @@ bool h5_value(H5File *f, const H5Type *t, const H5Space *s, Bytes raw, H5Value *
                      .data = {raw.at, bytes}};
     if (t->kind == H5_TEXT)
         return read_texts(f, t, raw, out);
-    return !t->big || t->size == 1 || turned(f, t, out->data, &out->data);
+    return !t->big || t->size == 1 || swapped(f, t, out->data, &out->data);
 }

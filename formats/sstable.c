@@ -64,6 +64,8 @@ static bool read_entries(Table *t, Bytes block, Entries *out)
         value = read_bytes(&r, n);
         if (r.bad || (t->keys += shared + own) > 64 * (uint64_t)t->file.n + MAX_KEY)
             return wrong(t, "an entry of the table leads out of its block");
+        if (out->n >= t->file.n) /* which are three bytes at least */
+            return wrong(t, "the blocks of the table overlap");
         key = arena_alloc(t->a, (size_t)(shared + own) + 1);
         if (shared)
             memcpy(key, last.at, (size_t)shared);

@@ -209,6 +209,31 @@ static void test_sstable(void)
     }
 }
 
+/* Many handles of one block: few bytes, a lot of entries. */
+static void test_sstable_overlap(void)
+{
+    enum { BLOCK = 904, ENTRIES = 300, INDEX = 6 * ENTRIES + 4, SIZE = BLOCK + INDEX + 10 + 48 };
+    static const uint8_t entry[] = {0, 0, 3, 0, BLOCK % 128 + 128, BLOCK / 128},
+                         handles[] = {0,
+                                      0,
+                                      (BLOCK + 5) % 128 + 128,
+                                      (BLOCK + 5) / 128,
+                                      INDEX % 128 + 128,
+                                      INDEX / 128},
+                         magic[] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
+    static uint8_t file[SIZE];
+    SsEntry       *at;
+    uint32_t       n;
+
+    fresh();
+    for (size_t i = 0; i < ENTRIES; i++)
+        memcpy(file + BLOCK + 5 + i * sizeof entry, entry, sizeof entry);
+    memcpy(file + SIZE - 48, handles, sizeof handles);
+    memcpy(file + SIZE - 8, magic, sizeof magic);
+    CHECK(!sstable_read(diags, arena, (Loc){.file = "x.index"}, bytes(file, SIZE), &n, &at));
+    CHECK_STR(said(), "x.index: error: the blocks of the table overlap [E0301]\n");
+}
+
 static void test_pb_truncated(void)
 {
     uint32_t fine = 0;
@@ -546,6 +571,7 @@ int main(void)
     RUN(test_pb_view);
     RUN(test_pb_text);
     RUN(test_sstable);
+    RUN(test_sstable_overlap);
     RUN(test_pb_truncated);
     RUN(test_pb_broken);
     RUN(test_pb_deep);

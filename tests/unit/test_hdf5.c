@@ -161,6 +161,28 @@ static void test_views(void)
     arena_free(a);
 }
 
+/* Chunks without an index whose dataset says that it could have 2^62 columns: an error, at once.
+ */
+static void test_endless(void)
+{
+    static const uint8_t shape[] = {2, 2, 1, 1, 5, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
+    Arena               *a = arena_new(NULL);
+    Diags               *d = diags_new(a);
+    Bytes                b = read_file(a, d, "new_chunks");
+    uint8_t             *copy = arena_dup(a, b.at, b.n);
+    H5File              *f;
+    H5Object             root, o;
+    H5Value              v;
+
+    for (size_t i = 0; i + 36 <= b.n; i++)
+        if (!memcmp(b.at + i, shape, sizeof shape))
+            copy[i + 35] = 0x40; /* the most columns */
+    f = h5_open(d, a, NO_LOC, "", (Bytes){copy, b.n});
+    root = h5_root(f);
+    CHECK(h5_find(&root, "implicit", &o) && !h5_dataset(&o, &v) && diag_errors(d) == 1);
+    arena_free(a);
+}
+
 /* Every byte that is changed gives a dataset or an error, and an error is recorded once. */
 static void test_damaged(void)
 {
@@ -208,6 +230,7 @@ int main(void)
 {
     RUN(test_all);
     RUN(test_views);
+    RUN(test_endless);
     RUN(test_damaged);
     return check_result();
 }
