@@ -141,17 +141,10 @@ static bool find_branches(TfNode *n, Branches *out)
     return found == n->nin || tf_error(n, E_UNSUPPORTED, "its inputs come from no Switch");
 }
 
-static const TfValue *known(const TfScope *s, TfPort p)
-{
-    return p.node == TF_ARGUMENT ? &s->args[p.port]
-           : s->values[p.node]   ? &s->values[p.node][p.port]
-                                 : NULL;
-}
-
 /* What chooses; *at: the branch, if it is known, else UINT32_MAX.  NULL with an error. */
 static const Expr *chooser(TfNode *n, const Branches *b, uint32_t *at)
 {
-    const TfValue *pred = known(n->scope, b->pred);
+    const TfValue *pred = tf_value_at(n->scope, b->pred);
     const Expr    *e, *k;
     double         v;
 
@@ -182,7 +175,7 @@ static bool merge_needs(TfNode *n, TfPorts *out)
     if (!find_branches(n, &b))
         return false;
     vec_push(n->b.c->arena, out, b.pred);
-    if (!known(n->scope, b.pred))
+    if (!tf_value_at(n->scope, b.pred))
         return true;
     if (!chooser(n, &b, &at))
         return false;
@@ -465,7 +458,7 @@ bool tf_exit(TfNode *n)
         TfLoop   l = {f->n, first, fixed, f, goes_on, next_round};
 
         for (uint32_t i = 0; i < f->n; i++) {
-            first[i] = *known(f->scope, f->enter[i]);
+            first[i] = *tf_value_at(f->scope, f->enter[i]);
             fixed[i] = i >= f->nvars || hands_on(f->scope->g, f->node[i], f->next[i]);
         }
         if (!tf_loop(n, &l, result))
@@ -494,10 +487,7 @@ bool tf_flow_needs(TfNode *n, TfPorts *out)
         return true;
     if (!(f = frame_of(n)))
         return false;
-    for (uint32_t i = 0; i < f->n; i++) {
-        if (f->enter[i].node == TF_NOWHERE)
-            return tf_error(n, E_IMPORT, "what enters the loop does not exist");
+    for (uint32_t i = 0; i < f->n; i++)
         vec_push(n->b.c->arena, out, f->enter[i]);
-    }
     return true;
 }

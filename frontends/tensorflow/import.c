@@ -17,12 +17,19 @@ TfScope tf_scope(TfImport *im, const TfGraph *g, uint32_t depth)
                      .frames = map_new(a)};
 }
 
-/* The value at a port; NULL: its node is not computed. */
-static const TfValue *value_at(const TfScope *s, TfPort p)
+static bool exists(const TfScope *s, TfPort p)
 {
-    if (p.node == TF_ARGUMENT)
-        return &s->args[p.port];
-    return s->values[p.node] ? &s->values[p.node][p.port] : NULL;
+    return p.node == TF_ARGUMENT ? p.port < s->g->nargs
+                                 : p.node != TF_NOWHERE && p.port < s->g->op[p.node].nout;
+}
+
+const TfValue *tf_value_at(const TfScope *s, TfPort p)
+{
+    if (!exists(s, p))
+        return NULL;
+    return p.node == TF_ARGUMENT ? &s->args[p.port]
+           : s->values[p.node]   ? &s->values[p.node][p.port]
+                                 : NULL;
 }
 
 /* ---- one node --------------------------------------------------------------------------------------- */
@@ -91,8 +98,7 @@ static bool convert(TfNode *n)
         return error_at(n->b.c, E_UNSUPPORTED, (Loc){.file = n->im->path},
                         "the model comes to more than %d nodes", TF_MAX_NODES);
     for (uint32_t i = 0; i < n->nin; i++) {
-        const TfValue *v =
-            n->op->in[i].node == TF_NOWHERE ? NULL : value_at(n->scope, n->op->in[i]);
+        const TfValue *v = tf_value_at(n->scope, n->op->in[i]);
 
         given[i] = v ? *v : (TfValue){0};
     }
@@ -127,14 +133,13 @@ static bool check_port(TfNode *n, TfPort p, const char *text)
 
 static bool needs_of(TfNode *n, TfPorts *out)
 {
-    if (n->row->how == TF_FLOW)
-        return tf_flow_needs(n, out);
     for (uint32_t i = 0; i < n->nin; i++) {
         if (!check_port(n, n->op->in[i], n->op->edges[i]))
             return false;
-        vec_push(n->b.c->arena, out, n->op->in[i]);
+        if (n->row->how != TF_FLOW)
+            vec_push(n->b.c->arena, out, n->op->in[i]);
     }
-    return true;
+    return n->row->how != TF_FLOW || tf_flow_needs(n, out);
 }
 
 typedef VEC(uint32_t) Stack;
@@ -151,6 +156,8 @@ static bool push_needs(TfNode *n, Stack *todo, bool *ready)
     for (uint32_t i = 0; i < needs.n; i++) {
         TfPort p = needs.at[i];
 
+        if (n->row->how == TF_FLOW && !exists(s, p))
+            return tf_error(n, E_IMPORT, "what its control flow depends on does not exist");
         if (p.node == TF_ARGUMENT || s->values[p.node])
             continue;
         if (s->open[p.node])
@@ -167,7 +174,7 @@ const TfValue *tf_evaluate(TfScope *s, TfPort p, Loc loc)
     Stack todo = {0};
     bool  top = !s->g->name && !s->outer;
 
-    if (p.node == TF_NOWHERE || (p.node < s->g->n && p.port >= s->g->op[p.node].nout))
+    if (!exists(s, p))
         return error_at(s->im->c, E_IMPORT, loc, "an output of the graph does not exist");
     if (p.node != TF_ARGUMENT)
         vec_push(s->im->c->scratch, &todo, p.node);
@@ -193,7 +200,7 @@ const TfValue *tf_evaluate(TfScope *s, TfPort p, Loc loc)
         if (!convert(&n))
             return NULL;
     }
-    return value_at(s, p);
+    return tf_value_at(s, p);
 }
 
 /* ---- inputs ----------------------------------------------------------------------------------------- */

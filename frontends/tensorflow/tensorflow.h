@@ -355,6 +355,8 @@ struct TfNode {
 };
 
 TfScope tf_scope(TfImport *im, const TfGraph *g, uint32_t depth);
+/* The value of an output; NULL: it is not computed, or does not exist. */
+const TfValue *tf_value_at(const TfScope *s, TfPort p);
 /* Computes that output, and what it needs; NULL with an error. */
 const TfValue *tf_evaluate(TfScope *s, TfPort p, Loc loc);
 /* The function's results, for these arguments. */
