@@ -57,10 +57,12 @@ static const Expr *import_input(DarknetImport *im, const ImportOptions *o)
     type = shapes_input(&im->shapes, net.b.loc, INPUT, DT_F32, rank, dims);
     if (!type)
         return NULL;
-    if (value)
-        return value_expr(c, net.b.loc, value, type);
-    x = expr_var(c, intern(c->strings, INPUT), type, net.b.loc);
-    vec_push(c->arena, &im->params.at, x);
+    x = value ? value_expr(c, net.b.loc, value, type)
+              : expr_var(c, intern(c->strings, INPUT), type, net.b.loc);
+    if (!x)
+        return NULL;
+    if (!value)
+        vec_push(c->arena, &im->params.at, x);
     im->height = rank == 4 ? build_dim(&net.b, x, 2) : 0;
     im->width = rank == 4 ? build_dim(&net.b, x, 3) : 0;
     return x;
