@@ -104,7 +104,7 @@ bool build_same(const Build *b, const Idx *in, int64_t kernel, int64_t stride, i
 const Expr *build_atan2(const Build *b, const Expr *y, const Expr *x);
 const Expr *build_fake_quant(const Build *b, const Expr *x, double lo, double hi, int64_t bits,
                              bool narrow);
-/* x * (bias + alpha * sum of squares)^-beta: of an image in NCHW, over a channel with those
+/* x * (bias + alpha * sum of squares)^-beta: of [N, C, ..], over a channel with those
  * `before` and `behind` it. */
 const Expr *build_lrn(const Build *b, const Expr *x, int64_t before, int64_t behind, double bias,
                       double alpha, double beta);
@@ -125,6 +125,8 @@ typedef struct {
 } StrideMasks;
 const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, Ints step,
                           const StrideMasks *m);
+/* From the last cell to the first along each of n axes. */
+const Expr *build_reverse(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
 /* Before and after each dimension; again: the last cell comes twice. */
 const Expr *build_mirror_pad(const Build *b, const Expr *x, const int64_t *pads, bool again);
 
@@ -158,6 +160,9 @@ const Expr *build_reverse_rows(const Build *b, const Expr *x, const Expr *length
                                uint32_t batch);
 const Expr *build_matrix_diag(const Build *b, const Expr *x);
 const Expr *build_matrix_set_diag(const Build *b, const Expr *x, const Expr *d);
+/* "cumsum", "cumprod" .. along an axis, from its end if `back`. */
+const Expr *build_scan(const Build *b, const char *op, const Expr *x, int64_t axis, bool exclusive,
+                       bool back);
 /* A constant: first, first + step .. before end. */
 const Expr *build_range(const Build *b, DType t, double first, double end, double step);
 

@@ -60,11 +60,13 @@ const Expr *build_lrn(const Build *b, const Expr *x, int64_t before, int64_t beh
     dims[0] = expr_form(x, 0);
     dims[1] = idx_const(b->c->arith, 1);
     dims[2] = expr_form(x, 1);
-    dims[3] = idx_mul(b->c->arith, expr_form(x, 2), expr_form(x, 3));
+    dims[3] = idx_const(b->c->arith, 1);
+    for (uint32_t i = 2; i < expr_rank(x); i++)
+        dims[3] = idx_mul(b->c->arith, dims[3], expr_form(x, i));
     y = build1(b, "nn.avg_pool2d", build_reshape_to(b, build_mul(b, x, x), 4, dims), a);
     if (!y)
         return NULL;
-    y = build_reshape_to(b, y, 4, expr_forms(x).at);
+    y = build_reshape_to(b, y, expr_rank(x), expr_forms(x).at);
     y = build_by(b, "multiply", y, alpha * (double)(before + 1 + behind));
     return build_mul(b, x, build_by(b, "power", build_by(b, "add", y, bias), -beta));
 }

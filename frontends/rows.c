@@ -132,6 +132,17 @@ const Expr *build_matrix_set_diag(const Build *b, const Expr *x, const Expr *d)
     return build_where(b, diagonal(b, rows, columns), d, x);
 }
 
+const Expr *build_scan(const Build *b, const char *op, const Expr *x, int64_t axis, bool exclusive,
+                       bool back)
+{
+    ScanAttrs *a = ATTRS(b, ScanAttrs);
+
+    a->axis = axis;
+    a->exclusive = exclusive;
+    x = build1(b, op, build_reverse(b, x, back, &axis), a);
+    return build_reverse(b, x, back, &axis);
+}
+
 #define MOST_CELLS ((double)(1 << 28))
 
 const Expr *build_range(const Build *b, DType t, double first, double end, double step)

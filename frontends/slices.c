@@ -84,6 +84,17 @@ bool build_unstack(const Build *b, const Expr *x, uint32_t axis, uint32_t n, con
     return true;
 }
 
+const Expr *build_reverse(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        ReverseAttrs *a = ATTRS(b, ReverseAttrs);
+
+        a->axis = axes[i];
+        x = build1(b, "reverse", x, a);
+    }
+    return x;
+}
+
 /* ---- strides and masks ------------------------------------------------------------------------------ */
 
 /* What a strided slice does with each dimension of its input, and the dimensions of its result. */
@@ -192,12 +203,10 @@ const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, I
 /* The cells that mirror `count` at one end of an axis. */
 static const Expr *mirrored(const Build *b, const Expr *x, int64_t axis, int64_t count, bool end)
 {
-    int64_t       cells = build_dim(b, x, (uint32_t)axis);
-    ReverseAttrs *a = ATTRS(b, ReverseAttrs);
+    int64_t cells = build_dim(b, x, (uint32_t)axis);
 
-    a->axis = axis;
     x = end ? build_slice(b, x, axis, cells - count, cells) : build_slice(b, x, axis, 0, count);
-    return build1(b, "reverse", x, a);
+    return build_reverse(b, x, 1, &axis);
 }
 
 const Expr *build_mirror_pad(const Build *b, const Expr *x, const int64_t *pads, bool again)

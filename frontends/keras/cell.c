@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const int64_t first_axis[] = {0};
+
 /* The loop's variables: states, all results, the result before, then what stays as it is. */
 enum { MOST_STATES = 2, ALL = MOST_STATES, BEFORE, DATA, MASK, VARS };
 
@@ -147,14 +149,6 @@ static const Expr *projected(Loop *l, const Expr *x)
     return keras_dense(&k->n, x, folded ? folded : w, bias);
 }
 
-static const Expr *turned_round(const Build *b, const Expr *x)
-{
-    ReverseAttrs *a = ATTRS(b, ReverseAttrs);
-
-    a->axis = 0;
-    return build1(b, "reverse", x, a);
-}
-
 bool keras_by_steps(KerasCell *k, const Expr *x, const KerasSteps *how, const Expr *const *states,
                     KerasSequence *out)
 {
@@ -174,9 +168,9 @@ bool keras_by_steps(KerasCell *k, const Expr *x, const KerasSteps *how, const Ex
     at = n;
     first[n++] = build_zeros_of(b, k->n.dtype, 3, dims);
     first[n++] = build_zeros_of(b, k->n.dtype, 2, dims + 1);
-    first[n++] = projected(&l, how->reverse ? turned_round(b, x) : x);
+    first[n++] = projected(&l, build_reverse(b, x, how->reverse, first_axis));
     if (how->mask)
-        first[n++] = how->reverse ? turned_round(b, how->mask) : how->mask;
+        first[n++] = build_reverse(b, how->mask, how->reverse, first_axis);
     for (uint32_t i = 0; i < n; i++)
         if (!first[i])
             return false;
@@ -184,7 +178,7 @@ bool keras_by_steps(KerasCell *k, const Expr *x, const KerasSteps *how, const Ex
         return false;
     for (uint32_t i = 0; i < keras_states(k); i++)
         out->states[i] = last[i];
-    out->all = how->reverse ? turned_round(b, last[at]) : last[at];
+    out->all = build_reverse(b, last[at], how->reverse, first_axis);
     out->last = last[at + 1];
     return out->all != NULL;
 }

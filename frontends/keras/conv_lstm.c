@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const int64_t first_axis[] = {0};
+
 typedef struct {
     KerasNode  *n;
     uint32_t    dims;
@@ -110,14 +112,6 @@ static const Expr *steps_second(const KerasNode *n, const Expr *x)
     return build_transpose(&n->b, x, rank, axes);
 }
 
-static const Expr *turned_round(const KerasNode *n, const Expr *x, bool backwards)
-{
-    ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
-
-    a->axis = 0;
-    return backwards ? build1(&n->b, "reverse", x, a) : x;
-}
-
 static bool states_of(ConvLstm *k, const Expr *data, const Expr **first)
 {
     KerasNode   *n = k->n;
@@ -149,7 +143,7 @@ bool keras_conv_lstm(KerasNode *n)
     k.activation = keras_activation_name(n, "activation", "tanh");
     k.gate = keras_activation_name(n, "recurrent_activation", "hard_sigmoid");
     k.w = kernel(n, "cell/recurrent_kernel", dims, &k.window);
-    x = k.w ? projected(&k, turned_round(n, steps_first(n, x), back)) : NULL;
+    x = k.w ? projected(&k, build_reverse(&n->b, steps_first(n, x), back, first_axis)) : NULL;
     if (!x || k.filters < 1 || !states_of(&k, x, first) ||
         !keras_padding(n, first[0], "same", &k.window) ||
         !keras_rounds(n, expr_form(x, 0), 4, first, one_round, &k, last))

@@ -25,10 +25,9 @@
  * (layers/bidirectional/forward_layer/cell/vars/0).  Either way a layer's weights have an order and
  * no names; layers.def says what they are.
  *
- * Layout.  Images are NHWC unless a layer says channels_first, and NCHW for Relay's convolutions. A
- * value that a convolution or pooling gives is transpose(y, [0, 2, 3, 1]), of which the next one
- * takes y: the two transposes never come to be.  What lies between and goes cell by cell, or along
- * axes, does its work on y as well (CELLS, AXES; n->moved).  The same for lines and volumes.
+ * Layout.  Images are NHWC unless a layer says channels_first, and lie as in other formats that
+ * have NHWC (frontends/layout.c): CELLS and AXES work on values as they lie (n->moved), lines and
+ * volumes likewise.
  *
  * Masks.  Masking and Embedding say which steps of a sequence count; the mask goes along with the
  * value (KerasValue) through the layers whose row keeps it, to those that use it.

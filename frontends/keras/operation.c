@@ -113,21 +113,17 @@ bool keras_op_broadcast_to(KerasNode *n)
 bool keras_op_flip(KerasNode *n)
 {
     const Expr *x = keras_op_arg(n, 0);
-    uint32_t    at, count;
+    int64_t     axes[MAX_RANK];
+    uint32_t    count;
     Ints        list;
 
-    if (!x || !keras_list(n, "axis", &list))
+    if (!x || !keras_list(n, "axis", &list) ||
+        !build_axes(&n->b, list, expr_rank(x), 0, &count, axes))
         return false;
-    count = list.n ? list.n : expr_rank(x);
-    for (uint32_t i = 0; x && i < count; i++) {
-        ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
-
-        if (!keras_axis(n, list.n ? list.at[i] : (int64_t)i, expr_rank(x), &at))
-            return false;
-        a->axis = at;
-        x = build1(&n->b, "reverse", x, a);
-    }
-    return keras_done(n, x);
+    if (count == 0)
+        for (; count < expr_rank(x); count++)
+            axes[count] = count;
+    return keras_done(n, build_reverse(&n->b, x, count, axes));
 }
 
 bool keras_op_tile(KerasNode *n)

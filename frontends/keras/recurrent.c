@@ -88,7 +88,7 @@ static bool has_operator(const KerasCell *k)
 }
 
 /* [I, G*H] to [1, G*H, I] with the gates in the other order. */
-static const Expr *turned(const KerasCell *k, const Expr *w)
+static const Expr *gates_first(const KerasCell *k, const Expr *w)
 {
     const Build    *b = &k->n.b;
     const uint32_t *order = k->kind == KERAS_LSTM ? lstm_order : plain_order;
@@ -119,7 +119,7 @@ static const Expr *both_biases(const KerasCell *k)
             row = build_zeros(b, k->n.dtype, 1, one);
         else if (two)
             row = build_slice(b, row, 0, i * cells, (i + 1) * cells);
-        row = turned(k, build_reshape(b, row, 2, (int64_t[]){1, cells}));
+        row = gates_first(k, build_reshape(b, row, 2, (int64_t[]){1, cells}));
         parts[i] = build_reshape(b, row, 2, (int64_t[]){1, cells});
     }
     return build_concat(b, 2, parts, 1);
@@ -165,8 +165,9 @@ static bool by_operator(const KerasCell *k, const Expr *x, bool reverse, const E
     static const char *const ops[] = {
         [KERAS_RNN] = "nn.rnn", [KERAS_LSTM] = "nn.lstm", [KERAS_GRU] = "nn.gru"};
     const Build *b = &k->n.b;
-    const Expr  *args[6] = {x, turned(k, k->kernel), turned(k, k->recurrent), both_biases(k)}, *r,
-               *y;
+    const Expr  *args[6] = {x, gates_first(k, k->kernel), gates_first(k, k->recurrent),
+                            both_biases(k)},
+               *r, *y;
     uint32_t n = k->kind == KERAS_LSTM ? 6 : 5;
 
     for (uint32_t i = 4; i < n; i++)
@@ -286,14 +287,6 @@ static bool run(KerasNode *n, Recurrent *r, const Expr *x, const Expr *mask,
     return ngiven == at || ngiven == 0 || keras_error(n, E_IMPORT, "%u states, not %u", ngiven, at);
 }
 
-static const Expr *turned_round(const Build *b, const Expr *x, int64_t axis)
-{
-    ReverseAttrs *a = ATTRS(b, ReverseAttrs);
-
-    a->axis = axis;
-    return build1(b, "reverse", x, a);
-}
-
 /* The data [N, T, I] as [T, N, I], the mask likewise, and the states that are given. */
 typedef struct {
     const Expr *x, *mask, *given_mask;
@@ -345,7 +338,7 @@ bool keras_recurrent(KerasNode *n)
         return false;
     y = seq.last;
     if (r.sequences)
-        y = sequence_out(b, r.backwards ? turned_round(b, seq.all, 0) : seq.all);
+        y = sequence_out(b, build_reverse(b, seq.all, r.backwards, (int64_t[]){0}));
     if (!keras_done_masked(n, y, r.sequences ? in.given_mask : NULL))
         return false;
     for (uint32_t i = 0; r.state && i < states.n; i++)

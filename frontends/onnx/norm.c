@@ -322,30 +322,15 @@ bool convert_mean_variance_norm(Node *n)
  * a tensor that is padded with zeros. */
 bool convert_lrn(Node *n)
 {
-    const Build *b = &n->b;
-    int64_t      size = node_int(n, "size", 0), pads[2 * MAX_RANK] = {0}, channels;
-    double       alpha = node_float(n, "alpha", 1e-4f), beta = node_float(n, "beta", 0.75);
-    double       bias = node_float(n, "bias", 1);
-    const Expr  *x, *sq, *sum = NULL;
+    int64_t size = node_int(n, "size", 0);
+    double  alpha = node_float(n, "alpha", 1e-4f), beta = node_float(n, "beta", 0.75);
 
     if (!node_need_rank(n, 0, 2, MAX_RANK))
         return false;
     if (size < 1 || size > 1024)
         return node_error(n, E_IMPORT, "size is %lld, not 1 to 1024", (long long)size);
-    x = n->in[0];
-    channels = build_dim(b, x, 1);
-    pads[2] = (size - 1) / 2;
-    pads[3] = size - 1 - pads[2];
-    sq = square(b, x);
-    sq = sq ? build_pad(b, sq, pads, 0, "constant") : NULL;
-    for (int64_t i = 0; i < size; i++) {
-        const Expr *part = build_slice(b, sq, 1, i, i + channels);
-
-        sum = sum ? build2(b, "add", sum, part, NULL) : part;
-    }
-    sum = build_by(b, "add", build_by(b, "multiply", sum, alpha / (double)size), bias);
-    return node_done(
-        n, build2(b, "divide", x, build2(b, "power", sum, build_scalar(b, x, beta), NULL), NULL));
+    return node_done(n, build_lrn(&n->b, n->in[0], (size - 1) / 2, size / 2,
+                                  node_float(n, "bias", 1), alpha / (double)size, beta));
 }
 
 /* ---- softmax ------------------------------------------------------------------------------------- */

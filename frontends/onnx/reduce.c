@@ -197,17 +197,8 @@ bool convert_arg_reduce(Node *n)
 /* Running sums or products along an axis. */
 static const Expr *running(Node *n, uint32_t axis)
 {
-    const Build  *b = &n->b;
-    ScanAttrs    *a = ATTRS(b, ScanAttrs);
-    ReverseAttrs *r = ATTRS(b, ReverseAttrs);
-    bool          back = node_int(n, "reverse", 0);
-    const Expr   *x = n->in[0];
-
-    a->axis = r->axis = axis;
-    a->exclusive = node_int(n, "exclusive", 0);
-    x = back ? build1(b, "reverse", x, r) : x;
-    x = build1(b, n->relay, x, a);
-    return back ? build1(b, "reverse", x, r) : x;
+    return build_scan(&n->b, n->relay, n->in[0], axis, node_int(n, "exclusive", 0),
+                      node_int(n, "reverse", 0));
 }
 
 /* An axis that only the run knows chooses among the results of all. */

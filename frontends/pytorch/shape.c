@@ -430,13 +430,7 @@ bool aten_flip(PtNode *n)
 
     if (!x || !pt_ints(n, "dims", &v) || !pt_axes(n, v, expr_rank(x), axes))
         return false;
-    for (uint32_t i = 0; i < v.n; i++) {
-        ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
-
-        a->axis = axes[i];
-        x = build1(&n->b, "reverse", x, a);
-    }
-    return pt_done(n, x);
+    return pt_done(n, build_reverse(&n->b, x, v.n, axes));
 }
 
 bool aten_roll(PtNode *n)

@@ -57,20 +57,13 @@ bool tf_arg_reduce(TfNode *n)
 
 bool tf_cumulative(TfNode *n)
 {
-    const Build  *b = &n->b;
-    ScanAttrs    *a = ATTRS(b, ScanAttrs);
-    ReverseAttrs *r = ATTRS(b, ReverseAttrs);
-    const Expr   *x = n->in[0];
-    uint32_t      axis;
-    int64_t       v;
-    bool          back = tf_int(n, "reverse");
+    const Expr *x = n->in[0];
+    uint32_t    axis;
+    int64_t     v;
 
-    if (!tf_number(n, 1, &v) || !tf_axis(n, v, expr_rank(x), &axis))
-        return false;
-    a->axis = r->axis = axis;
-    a->exclusive = tf_int(n, "exclusive");
-    x = build1(b, n->row->relay, back ? build1(b, "reverse", x, r) : x, a);
-    return tf_done(n, back ? build1(b, "reverse", x, r) : x);
+    return tf_number(n, 1, &v) && tf_axis(n, v, expr_rank(x), &axis) &&
+           tf_done(n, build_scan(&n->b, n->row->relay, x, axis, tf_int(n, "exclusive"),
+                                 tf_int(n, "reverse")));
 }
 
 /* How many is an input, or an attribute of the first version. */

@@ -195,21 +195,13 @@ bool tf_broadcast_to(TfNode *n)
 
 bool tf_reverse(TfNode *n)
 {
-    const Expr *x = n->in[0];
-    Ints        v;
-    uint32_t    axis;
+    int64_t  axes[MAX_RANK];
+    uint32_t count;
+    Ints     v;
 
-    if (!tf_ints(n, 1, &v))
-        return false;
-    for (uint32_t i = 0; i < v.n; i++) {
-        ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
-
-        if (!tf_axis(n, v.at[i], expr_rank(n->in[0]), &axis))
-            return false;
-        a->axis = axis;
-        x = build1(&n->b, "reverse", x, a);
-    }
-    return tf_done(n, x);
+    return tf_ints(n, 1, &v) &&
+           build_axes(&n->b, v, expr_rank(n->in[0]), n->moved ? IMAGE_RANK : 0, &count, axes) &&
+           tf_done(n, build_reverse(&n->b, n->in[0], count, axes));
 }
 
 /* Inputs: cells, by how much, along which axes. */

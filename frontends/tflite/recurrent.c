@@ -149,10 +149,7 @@ const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x)
 }
 static const Expr *reversed(const Layer *k, const Expr *x)
 {
-    ReverseAttrs *a = ATTRS(&k->n->b, ReverseAttrs);
-
-    a->axis = 0;
-    return k->at->reverse ? build1(&k->n->b, "reverse", x, a) : x;
+    return build_reverse(&k->n->b, x, k->at->reverse, (int64_t[]){0});
 }
 
 /* All results, [T, N, O]. */

@@ -41,20 +41,13 @@ bool tflite_arg_reduce(TfliteNode *n)
 
 bool tflite_cumsum(TfliteNode *n)
 {
-    const Build  *b = &n->b;
-    ScanAttrs    *a = ATTRS(b, ScanAttrs);
-    ReverseAttrs *r = ATTRS(b, ReverseAttrs);
-    const Expr   *x = n->in[0];
-    uint32_t      axis;
-    int64_t       v;
-    bool          back = tflite_int(n, "reverse");
+    const Expr *x = n->in[0];
+    uint32_t    axis;
+    int64_t     v;
 
-    if (!tflite_number(n, 1, &v) || !tflite_axis(n, v, expr_rank(x), &axis))
-        return false;
-    a->axis = r->axis = axis;
-    a->exclusive = tflite_int(n, "exclusive");
-    x = build1(b, "cumsum", back ? build1(b, "reverse", x, r) : x, a);
-    return tflite_done(n, back ? build1(b, "reverse", x, r) : x);
+    return tflite_number(n, 1, &v) && tflite_axis(n, v, expr_rank(x), &axis) &&
+           tflite_done(n, build_scan(&n->b, "cumsum", x, axis, tflite_int(n, "exclusive"),
+                                     tflite_int(n, "reverse")));
 }
 
 bool tflite_topk(TfliteNode *n)

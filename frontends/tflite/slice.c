@@ -131,19 +131,11 @@ bool tflite_broadcast_to(TfliteNode *n)
 
 bool tflite_reverse(TfliteNode *n)
 {
-    const Expr *x = n->in[0];
-    Ints        v;
-    uint32_t    axis;
+    int64_t  axes[MAX_RANK];
+    uint32_t count;
+    Ints     v;
 
-    if (!tflite_ints(n, 1, &v))
-        return false;
-    for (uint32_t i = 0; i < v.n; i++) {
-        ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
-
-        if (!tflite_axis(n, v.at[i], expr_rank(n->in[0]), &axis))
-            return false;
-        a->axis = axis;
-        x = build1(&n->b, "reverse", x, a);
-    }
-    return tflite_done(n, x);
+    return tflite_ints(n, 1, &v) &&
+           build_axes(&n->b, v, expr_rank(n->in[0]), n->moved ? IMAGE_RANK : 0, &count, axes) &&
+           tflite_done(n, build_reverse(&n->b, n->in[0], count, axes));
 }

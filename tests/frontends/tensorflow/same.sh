@@ -2,8 +2,8 @@
 # same.sh <tvmcc> <folder> <work folder>
 #
 # One network of Keras as a SavedModel, a frozen graph, for TensorFlow Lite and as ONNX (make_same.py): the kernels and how
-# often they are called are the same, whose names are hashes of what they compute, and so are the results.  The picture is turned
-# round once where it comes in.
+# often they are called are the same, whose names are hashes of what they compute, and so are the results.  The picture is
+# transposed once, where it comes in.
 set -e
 . "$(dirname "$0")/../../lib.sh"
 tvmcc=$(realpath "$1") folder=$(realpath "$2")
