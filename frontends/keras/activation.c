@@ -69,7 +69,7 @@ static const Expr *act_softsign(const Act *a, const Expr *x)
     return build_softsign(a->b, x);
 }
 
-/* Keras 3 took another line than its forerunners. */
+/* Keras 3 has another slope than its forerunners. */
 static const Expr *act_hard_sigmoid(const Act *a, const Expr *x)
 {
     return build_hard_sigmoid(a->b, x, a->n->im->major >= 3 ? 1.0 / 6 : 0.2, 0.5);
