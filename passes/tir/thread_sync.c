@@ -258,19 +258,16 @@ static void find_load(void *user, const Prim *p)
     u->found = u->found || p->kind == PRIM_LOAD;
 }
 
-static bool even_idx(const Sync *x, const Idx *i)
+/* The index and the value, of which either may be missing, are the same for all threads. */
+static bool same_for_all(const Sync *x, const Idx *i, const Prim *p)
 {
-    Uneven u = {x->uneven, false};
+    Uneven   u = {x->uneven, false};
+    TirVisit v = {&u, NULL, NULL, find_load, find_uneven};
 
-    idx_visit(i, &(TirVisit){&u, NULL, NULL, find_load, find_uneven});
-    return !u.found;
-}
-
-static bool even_prim(const Sync *x, const Prim *p)
-{
-    Uneven u = {x->uneven, false};
-
-    prim_visit(p, &(TirVisit){&u, NULL, NULL, find_load, find_uneven});
+    if (i)
+        idx_visit(i, &v);
+    if (p)
+        prim_visit(p, &v);
     return !u.found;
 }
 
@@ -282,9 +279,9 @@ static bool is_even(const Sync *x, const Stmt *s)
     if (s->kind == STMT_FOR && l->bind)
         return l->bind < AXIS_THREAD_X || l->extent == x->axis[l->bind];
     if (s->kind == STMT_FOR)
-        return even_idx(x, l->extent);
+        return same_for_all(x, l->extent, NULL);
     if (s->kind == STMT_IF)
-        return even_prim(x, s->u.cond);
+        return same_for_all(x, NULL, s->u.cond);
     return s->kind == STMT_SEQ || s->kind == STMT_ALLOC;
 }
 
@@ -341,7 +338,8 @@ static const Stmt *walk(Sync *x, const Stmt *s, Touches *before)
     bool    around =
         s->kind == STMT_SEQ || s->kind == STMT_ALLOC || (s->kind == STMT_FOR && s->u.loop.bind);
 
-    if (s->kind == STMT_FOR && (s->u.loop.bind >= AXIS_THREAD_X || !even_idx(x, s->u.loop.lo)))
+    if (s->kind == STMT_FOR &&
+        (s->u.loop.bind >= AXIS_THREAD_X || !same_for_all(x, s->u.loop.lo, NULL)))
         atomset_add(x->uneven, s->u.loop.var);
     if (!now.at.n)
         return s;

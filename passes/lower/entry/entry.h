@@ -10,7 +10,7 @@
  *   region.c   its parallel regions: parts, barriers, launches
  *   info.c     the constant that <entry>_info gives
  *   choice.c   one of several plans: by CPU, by shape bucket
- *   device.c   models on a device: open, close, launches, copies */
+ *   device.c   models on a device: launches and copies; device_open.c: open and close */
 #ifndef TVMCC_PASSES_LOWER_ENTRY_H
 #define TVMCC_PASSES_LOWER_ENTRY_H
 
@@ -49,7 +49,7 @@ typedef struct {
             Code in, launches, out;
             bool fixed; /* main is these, and its launches are alike in all runs */
         } parts;
-    } dev; /* of a model on a device (device.c) */
+    } dev; /* of a model on a device (device.h) */
 } Entry;
 
 /* ---- build.c ----------------------------------------------------------------------------------- */
@@ -169,7 +169,6 @@ void define_run_ex(Entry *e, const char *suffix, bool exported);
 
 /* ---- device.c ---------------------------------------------------------------------------------- */
 
-void define_open_close(Entry *e);
 void define_device_steps(Entry *e);
 /* The state that params bring, checked; its memory; a run over it, to the end of the function. */
 const Buffer *check_state(Entry *e, Code *code, const Buffer *params);
@@ -177,6 +176,10 @@ const Prim   *device_memory(Entry *e, const Buffer *state, bool weights);
 void          run_steps(Entry *e, Code *code, const Buffer *state);
 const Stmt   *device_launch(Entry *e, const Stmt *s);
 const Stmt   *device_copy(Entry *e, const Stmt *s);
+
+/* ---- device_open.c ----------------------------------------------------------------------------- */
+
+void define_open_close(Entry *e);
 
 /* ---- choice.c ---------------------------------------------------------------------------------- */
 
