@@ -13,6 +13,14 @@ typedef enum {
     EMIT_SOURCE /* text of a device language */
 } EmitKind;
 
+/* What the devices of a backend have, or those of one make. */
+typedef struct {
+    const char *name;         /* of -device=; NULL: of any */
+    uint32_t    shared_bytes; /* of a block */
+    uint32_t    registers;    /* of a thread, 32 bits each, that cost nothing to use */
+    uint32_t    warp;         /* threads that take one step together */
+} DeviceModel;
+
 /* What a device's backend adds to what all of them share (backends/common/device.h). */
 typedef struct {
     uint32_t    kind;     /* TVMCC_DEVICE_x: which driver of the run-time library it wants */
@@ -20,8 +28,10 @@ typedef struct {
     const char *packages; /* that bring a driver for a device, for people */
     const char *options;  /* of module_load */
     uint32_t    threads, most_threads; /* of a block: where the target says nothing, and at most */
-    uint32_t    shared_bytes;          /* of a block */
-    uint32_t    registers;             /* of a thread */
+    uint32_t    most_blocks[3];        /* of a launch, along each axis */
+    uint32_t    most_args;             /* of a kernel, 8 bytes each; 0: the driver says */
+    /* The first is taken where the target names none; behind the last one a warp of 0. */
+    const DeviceModel *models;
     /* Optional: a word of a target string that not all devices have, `-name=value`; E_TARGET is
      * recorded where the value is wrong. */
     bool (*word)(Ctx *c, Target *t, const char *name, const char *value);

@@ -279,6 +279,9 @@ struct Target {
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* as the machine of the compile says; 0: not asked */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
+    uint32_t warp;                         /* threads of a GPU that take one step together */
+    uint32_t max_blocks[3];                /* of a launch on a GPU, along each axis */
+    uint32_t max_args;                     /* of a GPU's kernel, 8 bytes each; 0: not known */
     bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;

@@ -102,6 +102,11 @@ Machine machine_of(const Target *t)
     /* A CPU may have more than a target's features make use of. */
     if (m.fma_bytes > 2 * m.vector_bytes)
         m.fma_bytes = 2 * m.vector_bytes;
+    /* ... and a GPU more than a target lets a block have. */
+    if (t->max_threads && m.block_threads > t->max_threads)
+        m.block_threads = t->max_threads;
+    if (t->shared_bytes && m.shared_bytes > t->shared_bytes)
+        m.shared_bytes = t->shared_bytes;
     return m;
 }
 

@@ -5,7 +5,7 @@
 
 #include "backends/backend.h"
 
-/* `<name> [-device=<word>] [-max_threads_per_block=<n>] [words of its own] [, <host target>]`.  The
+/* `<name> [-device=<model>] [-max_threads_per_block=<n>] [words of its own] [, <host target>]`. The
  * host that launches the kernels is this machine unless another target follows. */
 const Target *device_parse_target(Ctx *c, const Backend *b, const char *text);
 

@@ -16,6 +16,8 @@ static void list_targets(StrBuf *out)
 
 /* 48 KiB are what a kernel may have without asking for more; registers leave room for two blocks of
  * 256 threads. */
+static const DeviceModel models[] = {{NULL, 48 * 1024, 128, 32}, {0}};
+
 static const Device cuda = {
     .kind = TVMCC_DEVICE_CUDA,
     .title = "CUDA",
@@ -23,8 +25,9 @@ static const Device cuda = {
     .options = "",
     .threads = 256,
     .most_threads = 1024,
-    .shared_bytes = 48 * 1024,
-    .registers = 128,
+    .most_blocks = {INT32_MAX, 65535, 65535},
+    .most_args = 512,
+    .models = models,
     .word = cuda_word,
     .words = cuda_words,
     .canonical = cuda_canonical,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARCHS = 16, WARP = 32, MOST_SHARED = 48 * 1024 };
+enum { MOST_ARCHS = 16 };
 
 const char *const cuda_words[] = {"-arch", "-mcpu", "-max_shared_memory_per_block",
                                   "-thread_warp_size", NULL};
@@ -84,18 +84,20 @@ static bool add_arch(Ctx *c, Target *t, const char *word, const char *arch)
 
 bool cuda_word(Ctx *c, Target *t, const char *name, const char *value)
 {
-    char *end;
+    const DeviceModel *has = t->backend->device->models;
+    char              *end;
 
     if (!strcmp(name, "-arch") || !strcmp(name, "-mcpu"))
         return add_arch(c, t, name, value);
     unsigned long n = strtoul(value, &end, 10);
     if (!strcmp(name, "-thread_warp_size")) {
-        return (end > value && !*end && n == WARP) ||
-               error_at(c, E_TARGET, NO_LOC, "'%s=%s': a warp has %d threads", name, value, WARP);
+        return (end > value && !*end && n == has->warp) ||
+               error_at(c, E_TARGET, NO_LOC, "'%s=%s': a warp has %u threads", name, value,
+                        has->warp);
     }
-    if (end == value || *end || n < 1024 || n > MOST_SHARED)
-        return error_at(c, E_TARGET, NO_LOC, "'%s=%s': a block shares 1024 to %d bytes", name,
-                        value, MOST_SHARED);
+    if (end == value || *end || n < 1024 || n > has->shared_bytes)
+        return error_at(c, E_TARGET, NO_LOC, "'%s=%s': a block shares 1024 to %u bytes", name,
+                        value, has->shared_bytes);
     t->shared_bytes = (uint32_t)n;
     return true;
 }
@@ -112,7 +114,7 @@ void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         ptx = ptx || is_ptx(arch);
         best = best ? best : arch;
     }
-    if (t->shared_bytes != MOST_SHARED)
+    if (t->shared_bytes != t->backend->device->models->shared_bytes)
         str_printf(text, " -max_shared_memory_per_block=%u", t->shared_bytes);
     if (!ptx) { /* implied, so not written */
         const char *rest;

@@ -16,6 +16,12 @@ static void list_targets(StrBuf *out)
             "opencl   any device with OpenCL 1.2; the CPU that drives it may follow a comma\n");
 }
 
+static const DeviceModel models[] = {
+#define MODEL(name, shared_kib, registers, warp) {name, shared_kib * 1024, registers, warp},
+#include "backends/opencl/models.def"
+#undef MODEL
+    {0}};
+
 static const Device opencl = {
     .kind = TVMCC_DEVICE_OPENCL,
     .title = "OpenCL",
@@ -23,8 +29,8 @@ static const Device opencl = {
     .options = "-cl-std=CL1.2",
     .threads = 256,
     .most_threads = 1024,
-    .shared_bytes = 32 * 1024,
-    .registers = 64,
+    .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
+    .models = models,
     .source = opencl_source,
 };
 

@@ -1,7 +1,8 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
- *   opencl.c    the Backend struct */
+ *   opencl.c    the Backend struct
+ *   models.def  what devices have, by -device= */
 #ifndef TVMCC_BACKENDS_OPENCL_H
 #define TVMCC_BACKENDS_OPENCL_H
 

@@ -11,7 +11,7 @@
  * gets its outer spatial loops fused and divided among threads; where that cannot be (a reduction,
  * a sort), one thread does it, and its neighbours of that kind in the same launch.  Allocations
  * inside a thread's share become its own (scope `local`); one too large for that keeps the nest to
- * one thread and moves to the arena.
+ * one thread and moves to the arena.  A launch beyond the target's limits is an error.
  * Runs after fill_halo, whose loops are launches like others.  Cost: one walk a function. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
@@ -146,6 +146,65 @@ static const Stmt *bind_outer(Ctx *c, const Stmt *s, int64_t most)
     return bound_loop(c, b, blocks, AXIS_BLOCK_X, bound_loop(c, t, threads, AXIS_THREAD_X, body));
 }
 
+/* ---- what a launch may be ------------------------------------------------------------------------ */
+
+typedef struct {
+    Ctx    *c;
+    int64_t bytes;
+} Shared;
+
+static bool add_shared(void *user, const Stmt *s)
+{
+    Shared *x = user;
+
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
+        !checked_add(x->bytes, alloc_bytes(x->c, s->u.buffer), &x->bytes))
+        x->bytes = INT64_MAX;
+    return true;
+}
+
+/* Rules keep the limits of a target; steps written by hand, or those of a log, may not. */
+static bool within_limits(Ctx *c, const Func *f)
+{
+    const Target *t = f->target;
+    const Idx    *axis[AXIS_COUNT];
+    Shared        shared = {.c = c};
+    int64_t       threads = 1, n;
+    uint32_t      args = f->nparams;
+
+    if (!t || !t->host)
+        return true;
+    for (uint32_t i = 0; i < f->nparams; i++)
+        args += f->params[i].buffer != NULL; /* its offset */
+    if (t->max_args && args > t->max_args)
+        return error_at(c, E_SCHEDULE, f->body->loc, "@%s: %u arguments, the target has %u",
+                        f->name, args, t->max_args);
+    func_axes(f, axis);
+    for (int i = 0; i < 3; i++) {
+        if (axis[AXIS_BLOCK_X + i] && idx_is_const(axis[AXIS_BLOCK_X + i], &n) &&
+            n > t->max_blocks[i]) {
+            error_at(c, E_SCHEDULE, f->body->loc, "@%s: %lld blocks along %c, the target has %u",
+                     f->name, (long long)n, "xyz"[i], t -> max_blocks[i]);
+            if (i > 0)
+                diag_hint(c->diags, "fuse the loop with the one that is bound to blockIdx.x");
+            return false;
+        }
+        if (axis[AXIS_THREAD_X + i] && idx_is_const(axis[AXIS_THREAD_X + i], &n) &&
+            !checked_mul(threads, n, &threads))
+            threads = INT64_MAX;
+    }
+    if (threads > t->max_threads)
+        return error_at(c, E_SCHEDULE, f->body->loc,
+                        "@%s: a block of %lld threads, the target has %u", f->name,
+                        (long long)threads, t->max_threads);
+    stmt_visit(f->body, &(TirVisit){.user = &shared, .enter = add_shared});
+    if (shared.bytes > t->shared_bytes)
+        return error_at(c, E_SCHEDULE, f->body->loc,
+                        "@%s: a block shares %lld bytes, the target has %u", f->name,
+                        (long long)shared.bytes, t->shared_bytes);
+    return true;
+}
+
 static void split(Parts *x, const Stmt *s)
 {
     if (s->kind == STMT_ALLOC) {
@@ -198,6 +257,8 @@ const TirModule *launches(Ctx *c, const TirModule *m)
         for (uint32_t k = 0; k < x.parts.n; k++) {
             g.name = intern_printf(c->strings, "%s.%u", f->name, k);
             g.body = x.parts.at[k];
+            if (!within_limits(c, &g))
+                return NULL;
             vec_push(c->arena, &all, func_new(c, g));
         }
         changed = true;

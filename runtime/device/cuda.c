@@ -21,7 +21,7 @@ enum {
     STREAM_NON_BLOCKING = 1,
     JIT_ERROR_LOG_BUFFER = 5,
     JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-    MOST_ARGS = 128,
+    MOST_ARGS = 512, /* 4 KiB */
     STAGING_BYTES = 1 << 20
 };
 
@@ -374,6 +374,8 @@ static void cu_close(DeviceState *state)
     Cuda *cu = (Cuda *)state;
 
     if (cu->context && !enter(cu)) {
+        if (cu->staged)
+            finish(cu); /* copies may still read it */
         if (cu->own_stream)
             cu->cuStreamDestroy_v2(cu->stream);
         if (cu->staging)

@@ -55,6 +55,16 @@ check 2 "is a number from 0, not '-1'" ./libdigits.so --device-number=-1
 "$tvmcc" doctor >out
 [ "$(grep -c '^CUDA .*mock GPU [01] of sm_80' out)" = 2 ] || bad "doctor lists no devices"
 
+# A kernel of many tensors.
+{
+    echo "fn @main($(seq -s ', ' -f '%%x%g: Tensor[(2,), f32]' 120)) {"
+    echo "  concatenate(($(seq -s ', ' -f '%%x%g' 120)), axis=0)"
+    echo "}"
+} >many.relay
+"$tvmcc" run many.relay --fill-mode=random --outputs many.npz >out 2>&1 || bad "run many.relay"
+"$tvmcc" run many.relay --target=cuda --fill-mode=random --expect many.npz >out 2>&1 || bad "many tensors"
+grep -q agrees out || bad "many tensors"
+
 # Compilers that are not there, that know no such GPU; nvcc.
 compile() { "$tvmcc" -c "$model/digits.onnx" -fno-cache --target="$1" -o d.o >out 2>&1; }
 compile "cuda -arch=sm_61" && bad "sm_61 is compiled"

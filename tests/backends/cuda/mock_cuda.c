@@ -36,7 +36,7 @@ enum {
     CAPTURE_UNSUPPORTED = 900
 };
 
-enum { DEVICES = 2, MAX_THREADS = 1024, MAX_ARGS = 128, STACK = 64 * 1024, MARK = 64 };
+enum { DEVICES = 2, MAX_THREADS = 1024, MAX_ARGS = 512, STACK = 64 * 1024, MARK = 64 };
 
 typedef struct {
     unsigned x, y, z;

@@ -26,6 +26,8 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
     return true;
 }
 
+static const DeviceModel models[] = {{NULL, 16 * 1024, 32, 32}, {0}};
+
 static const Device stub = {
     .kind = TVMCC_DEVICE_ROCM,
     .title = "Stub",
@@ -33,8 +35,8 @@ static const Device stub = {
     .options = "",
     .threads = 64,
     .most_threads = 64,
-    .shared_bytes = 16 * 1024,
-    .registers = 32,
+    .most_blocks = {65535, 65535, 65535},
+    .models = models,
     .source = source,
     .symbol = symbol,
 };
