@@ -1,7 +1,7 @@
 /* unguard: a block without the conditions that only spare it work.
  *
- *     block gemm [..] where %mb*64+%m < 100 { %gemm.reg[%m] = fma(%x.shared[%k,%m], ..,
- * %gemm.reg[%m]) } block out [..] where %mb*64+%m < 100 { %out[..] = %gemm.reg[%m] }
+ *     block gemm [..] where %mb*64+%m < 100 { %gemm.reg[%m] = fma(%x.shared[%k,%m], .., ..) }
+ *     block out [..] where %mb*64+%m < 100 { %out[..] = %gemm.reg[%m] }
  *
  * Where tiles hang over the edge of a tensor, `gemm` may compute what lies outside: all that it
  * loads is there, and whoever reads %gemm.reg has the same condition for the cell that it reads, or

@@ -19,12 +19,12 @@ enum { LEAST_THREADS = 32, MOST_THREADS = 256 };
 static void decide(Sched *s, void *plan)
 {
     Machine    m = machine_of(s->target);
-    int64_t   *threads = plan, most = s->target->max_threads, best = limit_gpu_threads(&m);
+    int64_t   *threads = plan;
     Candidates k = candidates(s);
 
-    for (int64_t n = LEAST_THREADS; n <= MOST_THREADS && n <= most; n *= 2)
+    for (int64_t n = LEAST_THREADS; n <= MOST_THREADS && n <= m.block_threads; n *= 2)
         candidate(&k, n, 0, NAN);
-    usual(&k, most < best ? most : best, 0);
+    usual(&k, limit_gpu_threads(&m), 0);
     *threads = pick_factor(s, "threads", &k);
 }
 

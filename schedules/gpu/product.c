@@ -18,10 +18,10 @@
  * Behind a depthwise convolution, each number of the tile is made where it would be copied:
  * compute_at conv at the innermost loop of the copy.
  *
- * So strides, dilation, groups, batches, turned operands and sizes that no tile divides are all one
- * nest.  What is computed before the operands is inlined where they are copied.  Sums are made in
- * the order of the formula.  A product with a single row is a
- * reduction of each row of the other side (rows.c). */
+ * So strides, dilation, groups, batches, transposed operands and sizes that no tile divides are all
+ * one nest.  What is computed before the operands is inlined where they are copied.  Sums are made
+ * in the order of the formula.  A product with a single row is a reduction of each row of the other
+ * side (rows.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -218,7 +218,7 @@ static void split_side(Sched *s, const Loops *side, char name, int64_t block, in
 }
 
 /* A constant's cells lie as they are fetched: the sum's dimensions first, or last. */
-static bool turn_weights(Sched *s, const Product *p, bool sum_last)
+static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
 {
     const BlockData *b = &sched_block(s, p->block)->u.block;
     StrBuf was = strbuf(s->c->scratch), first = strbuf(s->c->scratch), last = strbuf(s->c->scratch);
@@ -245,7 +245,7 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
                   char side, int64_t quad, const char *at)
 {
     const char *name = o->tensor->name;
-    StrBuf      turned = strbuf(s->c->scratch);
+    StrBuf      across = strbuf(s->c->scratch);
     Loops       used = {0}, thread = {0};
 
     for (uint32_t i = 0; i < k->n; i++)
@@ -268,10 +268,10 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     step(s, "storage_align %%%s.shared dim=%u by 32 offset=%lld", name, used.n - 1,
          (long long)quad);
     for (uint32_t n = 0; n < thread.n; n++)
-        str_printf(&turned, "%%%s.shared.a%u, ", name, used.n + n);
+        str_printf(&across, "%%%s.shared.a%u, ", name, used.n + n);
     for (uint32_t n = 0; n < used.n; n++)
-        str_printf(&turned, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", name, n);
-    step(s, "reorder %s", turned.at);
+        str_printf(&across, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", name, n);
+    step(s, "reorder %s", across.at);
 }
 
 static void arrange(Sched *s, Product *p, const TilePlan *plan)
@@ -289,7 +289,7 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
                         intern_printf(s->c->strings, "%s.%s", p->block, p->grouped->name)))
                 p->n.at[i] = "gi";
     }
-    if (p->b_along_k && turn_weights(s, p, false))
+    if (p->b_along_k && transpose_weights(s, p, false))
         p->b_along_k = false;
     step(s, "reorder %s", loops_text(s, 4, (const Loops *const *)every));
     loops_fuse(s, &p->m, "m");
@@ -365,7 +365,7 @@ static void product(Sched *s, const char *block, const char *first)
     }
     if (form == ONE_ROW) {
         if (!p.b_along_k)
-            turn_weights(s, &p, true);
+            transpose_weights(s, &p, true);
         sched_gpu_rows(s);
         return;
     }

@@ -132,8 +132,9 @@ static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *row
 
 typedef struct {
     const Atom *along;
-    int64_t     most; /* cells of the largest tensor so far, and whether they lie along that */
-    bool        found;
+    int64_t     most;  /* cells of the largest tensor so far, */
+    int64_t     bytes; /* of each, */
+    bool        found; /* and whether they lie along that */
 } Along;
 
 static void find_along(void *user, const Prim *p)
@@ -146,14 +147,16 @@ static void find_along(void *user, const Prim *p)
     for (uint32_t d = 0; d < p->u.load.n; d++)
         if (!checked_mul(cells, idx_usual(p->u.load.buffer->extent[d]), &cells))
             cells = INT64_MAX;
-    if (cells > a->most)
-        a->found = idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
-    a->most = cells > a->most ? cells : a->most;
+    if (cells <= a->most)
+        return;
+    a->most = cells;
+    a->bytes = dtype_bytes(p->u.load.buffer->dtype);
+    a->found = idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
 }
 
 static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, uint32_t rows)
 {
-    DeviceRows z = {.rows = 1, .cells = 1, .bytes = 4};
+    DeviceRows z = {.rows = 1, .cells = 1, .bytes = 1};
     Loops      outer = iter_loops(s, names[n - 1], 0, rows);
 
     z.rows = outer.n ? outer.cells : 1;
@@ -170,6 +173,7 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
         a.along = b->iter[b->nspatial + b->nreduce - 1];
         stmt_visit(sched_block(s, names[i]), &(TirVisit){.user = &a, .prim = find_along});
         z.along = z.along || a.found;
+        z.bytes = a.bytes > z.bytes ? a.bytes : z.bytes;
     }
     return z;
 }
