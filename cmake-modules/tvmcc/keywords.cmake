@@ -14,7 +14,7 @@ macro(_tvm_tables)
 
     # Known, but without a meaning yet: "<keyword> <why>".  They are refused, so that none is ignored.
     set(TVM_KEYWORD_REFUSED
-        "CUDA_ARCHITECTURES there is no CUDA backend"
+        "CUDA_ARCHITECTURES a target names its GPUs: TARGETS \"cuda -arch=sm_80\""
         "BYOC there are no other compilers to hand operators to"
         "PASS_CONFIG passes have no settings"
         "DESIRED_LAYOUT the compiler chooses layouts itself"

@@ -112,7 +112,7 @@ while IFS=: read -r words why; do
     read -r keyword value <<<"$words"
     no "$keyword is not supported: $why" "$keyword $value"
 done <<'END'
-CUDA_ARCHITECTURES 80:there is no CUDA backend
+CUDA_ARCHITECTURES 80:a target names its GPUs
 BYOC dnnl:there are no other compilers
 PASS_CONFIG a=b:passes have no settings
 DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
