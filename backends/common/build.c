@@ -17,28 +17,11 @@ const char *device_symbol(Ctx *c, const char *func)
     return arena_printf(c->arena, "k_%s", name);
 }
 
-typedef struct {
-    Ctx     *c;
-    uint64_t bytes;
-} Shared;
-
-static bool add_shared(void *user, const Stmt *s)
-{
-    Shared *x = user;
-    int64_t elems = 1, origin;
-
-    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
-        buffer_size(x->c, s->u.buffer, &elems, &origin))
-        x->bytes += (uint64_t)elems * dtype_bytes(s->u.buffer->dtype);
-    return true;
-}
-
 static DeviceKernel kernel_of(Ctx *c, const Device *d, const Func *f)
 {
     DeviceKernel k = {.func = f->name,
                       .symbol = d->symbol ? d->symbol(c, f->name) : device_symbol(c, f->name)};
     const Idx   *axis[AXIS_COUNT];
-    Shared       shared = {.c = c};
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         k.buffers += f->params[i].buffer != NULL;
@@ -49,8 +32,7 @@ static DeviceKernel kernel_of(Ctx *c, const Device *d, const Func *f)
         const Idx *n = axis[AXIS_THREAD_X + i];
         k.threads[i] = !n ? 1 : idx_is_const(n, NULL) ? (uint32_t)n->lo : 0;
     }
-    stmt_visit(f->body, &(TirVisit){.user = &shared, .enter = add_shared});
-    k.shared_bytes = (uint32_t)shared.bytes;
+    k.shared_bytes = (uint32_t)func_shared_bytes(c, f);
     return k;
 }
 

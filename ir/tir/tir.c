@@ -341,6 +341,33 @@ void func_axes(const Func *f, const Idx *axis[AXIS_COUNT])
     stmt_visit(f->body, &v);
 }
 
+typedef struct {
+    Ctx    *c;
+    int64_t bytes;
+} Shared;
+
+static bool add_shared(void *user, const Stmt *s)
+{
+    Shared *x = user;
+    int64_t elems, origin, bytes;
+
+    if (s->kind != STMT_ALLOC || s->u.buffer->scope != SCOPE_SHARED)
+        return true;
+    if (!buffer_size(x->c, s->u.buffer, &elems, &origin) ||
+        !checked_mul(elems, dtype_bytes(s->u.buffer->dtype), &bytes) ||
+        !checked_add(x->bytes, bytes, &x->bytes))
+        x->bytes = INT64_MAX;
+    return true;
+}
+
+int64_t func_shared_bytes(Ctx *c, const Func *f)
+{
+    Shared x = {c, 0};
+
+    stmt_visit(f->body, &(TirVisit){.user = &x, .enter = add_shared});
+    return x.bytes;
+}
+
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs)
 {
     TirModule *m = NEW(c->arena, TirModule);

@@ -148,28 +148,12 @@ static const Stmt *bind_outer(Ctx *c, const Stmt *s, int64_t most)
 
 /* ---- what a launch may be ------------------------------------------------------------------------ */
 
-typedef struct {
-    Ctx    *c;
-    int64_t bytes;
-} Shared;
-
-static bool add_shared(void *user, const Stmt *s)
-{
-    Shared *x = user;
-
-    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
-        !checked_add(x->bytes, alloc_bytes(x->c, s->u.buffer), &x->bytes))
-        x->bytes = INT64_MAX;
-    return true;
-}
-
 /* Rules keep the limits of a target; steps written by hand, or those of a log, may not. */
 static bool within_limits(Ctx *c, const Func *f)
 {
     const Target *t = f->target;
     const Idx    *axis[AXIS_COUNT];
-    Shared        shared = {.c = c};
-    int64_t       threads = 1, n;
+    int64_t       threads = 1, shared = func_shared_bytes(c, f), n;
     uint32_t      args = f->nparams;
 
     if (!t || !t->host)
@@ -197,11 +181,10 @@ static bool within_limits(Ctx *c, const Func *f)
         return error_at(c, E_SCHEDULE, f->body->loc,
                         "@%s: a block of %lld threads, the target has %u", f->name,
                         (long long)threads, t->max_threads);
-    stmt_visit(f->body, &(TirVisit){.user = &shared, .enter = add_shared});
-    if (shared.bytes > t->shared_bytes)
+    if (shared > t->shared_bytes)
         return error_at(c, E_SCHEDULE, f->body->loc,
                         "@%s: a block shares %lld bytes, the target has %u", f->name,
-                        (long long)shared.bytes, t->shared_bytes);
+                        (long long)shared, t->shared_bytes);
     return true;
 }
 
