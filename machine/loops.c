@@ -56,16 +56,22 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
 /* ---- plain rows ------------------------------------------------------------------------------------ */
 
 /* A vector mostly crosses two lines, and cells that lie apart are shuffled together from several;
- * sums that share it hide none of that.  To multiply-adds: 1.5 for 7 sums, 1.8 to 2 for 5 and 4;
- * with a stride of 2 2.1 to 2.6 for 5, 5.2 for 2, 7 to 8 for 1; of 3 and 4 4.3 for 5, 6.3 for 2
- * (3x3 in groups of 5 to 82, Zen 5, AVX-512).  More sums than 7 are taken for no better. */
-double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t steps,
-                          int64_t stride)
+ * 14 lanes are put together from 8, 4 and 2.  Numbers are spread by a load each.  To multiply-adds,
+ * groups of 1 to 10, 3x3 and 4x4 on a Zen 5: 1.7 for 5 outputs of a row, 1.2 of two rows, 1.1 for
+ * 10 of two, 1.4 for 3 of seven; with a stride of 2 2.5, 2.0, and 7.3 for one of seven; of 3 and
+ * 4 4.3 for 5 of one. */
+double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
+                          int64_t steps, int64_t stride)
 {
-    enum { LOOPS = 4, SUMS = 7 };
-    double load = (stride == 1 ? 4 : stride == 2 ? 7 : 12) * larger(1, (double)sums / SUMS);
+    enum { LOOPS = 4 };
+    double each = stride == 1 ? 2.5 : stride == 2 ? 6 : 12, sums = (double)(outputs * rows);
+    double pieces = 0;
 
-    return (double)steps * ((double)sums + load) / fma_rate(m, lanes) + (double)sums +
+    for (int64_t n = lanes; n > 0; n &= n - 1)
+        pieces++;
+    double loads = ((double)outputs + each * pieces * (double)rows) / m->loads;
+
+    return (double)steps * overlap(sums / fma_rate(m, lanes), loads) + sums * pieces +
            rounds_cycles(LOOPS);
 }
 

@@ -186,9 +186,10 @@ typedef enum { WRITTEN_NONE, WRITTEN_COLUMNS, WRITTEN_ALL } Written;
 /* Cycles of a tile of so many pixels, a vector each. */
 double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
                      Written written);
-/* Cycles of so many sums that share a vector of a plain row in each step, `stride` cells apart. */
-double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t steps,
-                          int64_t stride);
+/* Cycles of a tile of so many outputs, which share a vector of each of so many plain rows in each
+ * step, `stride` cells apart. */
+double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
+                          int64_t steps, int64_t stride);
 /* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
  * ahead. */
 double hidden_cycles(const Machine *m, double chain, double operations);
@@ -245,6 +246,8 @@ Time time_beside(Time a, Time b);
 double time_traffic(Time t);
 /* All of it, with what overlaps. */
 double time_cycles(const Machine *m, Time t);
+/* The longer of two that go on at the same time, though not wholly. */
+double overlap(double a, double b);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);

@@ -91,8 +91,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The longer of two that go on at the same time, though not wholly. */
-static double overlap(double a, double b)
+double overlap(double a, double b)
 {
     return a > b ? a + 0.3 * b : b + 0.3 * a;
 }

@@ -16,6 +16,7 @@ typedef struct {
     int64_t kw, stride, dilation; /* along the row */
     int64_t spread;               /* channels of a group where a block holds several, else 0 */
     bool    plain;                /* data are not in blocks */
+    int64_t data;                 /* bytes that the outputs of a group read; of plain rows */
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);

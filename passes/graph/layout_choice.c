@@ -151,7 +151,8 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
                   .stride = d->stride,
                   .dilation = d->dilation,
                   .group = group_out,
-                  .sum = d->kh * d->kw * d->group_in};
+                  .sum = d->kh * d->kw * d->group_in,
+                  .data = d->group_in * d->in[2] * d->in[3] * 4};
 
     if (!l.out)
         return moved + cpu_planar_cycles(s->c->target, &w);

@@ -9,34 +9,68 @@
 #include <math.h>
 
 typedef struct {
-    int64_t lanes, group, y, sum, stride; /* y: rows; sum: steps of the reduction */
-    double  vectors;                      /* of all outputs */
-    int64_t outputs, rows;                /* of a tile */
+    int64_t lanes, group, y, x, sum, stride; /* y: rows; sum: steps of the reduction */
+    double  rows;                            /* of all outputs */
+    double  data;                            /* bytes that the outputs of a group read */
+    RegTile tile;                            /* outputs by rows */
 } PlanarPlan;
 
-/* One register is for what LLVM loads early: 14 sums of 16 take 1.12 of the time of 7 (Zen 5). */
-static bool may_share(const Machine *m, int64_t lanes, int64_t group, int64_t n)
+/* Sums of several rows have a vector of each row beside them: to 2 of 5, 2 of 6 took 1.8 times as
+ * long, to 3 of 2 3 of 4 1.1 (16 registers), to 3 of 7 3 of 8 1.3 (32; Zen 5). */
+static bool fits(const Machine *m, RegTile t)
 {
-    return group % n == 0 && (n == 1 || n < tile_pixels_most(m, lanes, 1));
+    return t.nv == 1 || t.nv * (t.pixels + 1) < m->regs;
 }
 
-/* Of one vector, where so many outputs are a tile. */
-static double vector_cycles(const Machine *m, int64_t lanes, int64_t n, int64_t sum, int64_t stride)
+/* The tile after *t: first all rows of an output. */
+static bool next_tile(const Machine *m, const PlanarPlan *p, RegTile *t)
 {
-    return planar_tile_cycles(m, lanes, n, sum, stride) / (double)n;
+    int64_t most = tile_pixels_most(m, p->lanes, 1);
+
+    do {
+        t->nv++;
+        if (!fits(m, *t))
+            t->nv = 1, t->pixels++;
+        if (t->pixels > p->group || (t->pixels > 1 && t->pixels >= most))
+            return false;
+    } while (p->group % t->pixels || p->y % t->nv);
+    return true;
+}
+
+/* Cycles of all outputs.  Few outputs wait for themselves: those of some rows go on side by side.
+ * The next ones of a group read its data again. */
+static double tiles_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
+{
+    int64_t whole = p->x / p->lanes, rest = p->x % p->lanes;
+    double row = (double)whole * planar_tile_cycles(m, p->lanes, t.pixels, t.nv, p->sum, p->stride);
+
+    if (rest)
+        row += planar_tile_cycles(m, rest, t.pixels, t.nv, p->sum, p->stride);
+    double tiles = p->rows / (double)(t.pixels * t.nv);
+    double again = p->rows / (double)p->y * (1 / (double)t.pixels - 1 / (double)p->group);
+
+    return time_cycles(
+        m, time_beside(time_compute(tiles * row), moved_time(m, again * p->data, 0, p->data)));
 }
 
 double cpu_planar_cycles(const Target *t, const ConvWork *w)
 {
-    Machine m = machine_of(t);
-    double  rows = (double)(w->n * w->o * w->y), best = INFINITY;
+    Machine    m = machine_of(t);
+    double     rows = (double)(w->n * w->o * w->y), best = INFINITY;
+    PlanarPlan p = {.lanes = w->lanes < w->x ? w->lanes : w->x,
+                    .group = w->group,
+                    .y = w->y,
+                    .x = w->x,
+                    .sum = w->sum,
+                    .stride = w->stride,
+                    .rows = rows,
+                    .data = (double)w->data};
 
     if (w->x < 2 || w->lanes < 2)
         return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
-    for (int64_t n = 1; n <= w->group && n <= tile_pixels_most(&m, w->lanes, 1); n++)
-        if (may_share(&m, w->lanes, w->group, n))
-            best = fmin(best, vector_cycles(&m, w->lanes, n, w->sum, w->stride));
-    return rows * (double)ceil_div(w->x, w->lanes) * best;
+    for (RegTile tile = {.pixels = 1}; next_tile(&m, &p, &tile);)
+        best = fmin(best, tiles_cycles(&m, &p, tile));
+    return best;
 }
 
 static void decide_planar(Sched *s, void *plan)
@@ -45,22 +79,9 @@ static void decide_planar(Sched *s, void *plan)
     Machine     m = machine_of(s->target);
     Candidates  k = candidates(s);
 
-    for (int64_t n = 1; n <= p->group && n <= tile_pixels_most(&m, p->lanes, 1); n++)
-        if (may_share(&m, p->lanes, p->group, n))
-            candidate(&k, n, 0, p->vectors * vector_cycles(&m, p->lanes, n, p->sum, p->stride));
-    p->outputs = pick_factor(s, "outputs", &k);
-
-    /* Few outputs wait for themselves: those of some rows go on side by side. */
-    Candidates rows = candidates(s);
-    int64_t    best = 1;
-
-    for (int64_t n = 1; n == 1 || n * p->outputs <= limit_planar_sums(&m); n++)
-        if (p->y % n == 0) {
-            candidate(&rows, n, 0, NAN);
-            best = n;
-        }
-    usual(&rows, best, 0);
-    p->rows = pick_factor(s, "rows", &rows);
+    for (RegTile t = {.pixels = 1}; next_tile(&m, p, &t);)
+        candidate(&k, t.pixels, t.nv, tiles_cycles(&m, p, t));
+    p->tile = pick_reg_tile(s, "tile", &k);
 }
 
 /* Outputs of a group, which read the same channels; 1 where that is not known. */
@@ -80,7 +101,8 @@ void conv2d_planar(Sched *s)
     int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
     int64_t c = iter_extent(s, "conv", "c"), kh = iter_extent(s, "conv", "kh"),
             kw = iter_extent(s, "conv", "kw");
-    int64_t     sum = kh * kw * (c ? c : 1), work = o * iter_extent(s, "conv", "y") * x * sum;
+    int64_t     y = iter_extent(s, "conv", "y"), stride = group_row(s).stride;
+    int64_t     sum = kh * kw * (c ? c : 1), work = o * y * x * sum;
     const char *out;
 
     out = prepare_anchor(s, "conv", false);
@@ -89,14 +111,16 @@ void conv2d_planar(Sched *s)
     if (lanes > 1) {
         PlanarPlan p = {.lanes = lanes,
                         .group = group_outputs(s, o, c),
-                        .y = c ? iter_extent(s, "conv", "y") : 1,
+                        .y = y,
+                        .x = x,
                         .sum = sum,
-                        .stride = group_row(s).stride,
-                        .vectors = (double)(work / sum) / (double)lanes};
+                        .stride = stride,
+                        .rows = (double)(work / sum / x),
+                        .data = (double)((c ? c : 1) * y * x * stride * stride * 4)};
 
         sched_decide(s, decide_planar, &p);
-        step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.outputs);
-        step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.rows);
+        step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.tile.pixels);
+        step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.tile.nv);
         step(s, "reorder %%yo, %%conv.x, %%oi, %%yi");
         if (has_block(s, "pad"))
             pad_marks(s, "%og");
