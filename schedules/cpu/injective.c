@@ -17,8 +17,21 @@ static void count_load(void *user, const Prim *p)
     l->n += p->kind == PRIM_LOAD && p->u.load.buffer == l->of;
 }
 
+typedef struct {
+    const Atom *of;
+    bool        found;
+} Use;
+
+static void find_use(void *user, const Idx *x)
+{
+    Use *u = user;
+
+    u->found |= idx_uses(x, u->of);
+}
+
 /* Interpolated rows (ops/image/resize2d.c) that the rest of the kernel reads so often that they are
- * better kept than computed each time. */
+ * better kept than computed each time.  What is the same in a whole row is computed once for it
+ * anyway. */
 static bool keeps_rows(const Sched *s, const char *last)
 {
     const Stmt *rows = sched_block(s, "rows");
@@ -26,7 +39,13 @@ static bool keeps_rows(const Sched *s, const char *last)
 
     if (!rows || rows->u.block.opaque || rows->u.block.nreduce || rows->u.block.nspatial < 4)
         return false;
-    Loads    reads = {.of = rows->kids[rows->nkids - 1]->u.store.buffer};
+    const Stmt *store = rows->kids[rows->nkids - 1];
+    Use         x = {.of = rows->u.block.iter[rows->u.block.nspatial - 1]};
+    Loads       reads = {.of = store->u.store.buffer};
+
+    prim_visit(store->u.store.value, &(TirVisit){.user = &x, .idx = find_use});
+    if (!x.found)
+        return false;
     CellWork w = cell_work(rows), copy = {.bytes = 2 * dtype_bytes(reads.of->dtype)};
 
     stmt_visit(s->f->body, &(TirVisit){.user = &reads, .prim = count_load});
