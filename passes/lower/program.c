@@ -136,11 +136,14 @@ Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
  * reads that later, or it is a copy of a state that is going to be the output. */
 static bool lies_there(Program *p, ValueScope *s, const Expr *e, Value *to)
 {
-    const Expr *f = e->kids[0], *update = func_body(f), *x = call_arg(e, 0);
+    const Expr *f = e->kids[0], *update = func_body(f), *x;
     const Op   *op = call_op(update);
     uint32_t    uses = 0;
 
-    if (p->device || !op || op->fusion != FUSE_UPDATE || x->kind == EXPR_CONST)
+    if (p->device || !op || op->fusion != FUSE_UPDATE)
+        return false;
+    x = call_arg(e, 0);
+    if (x->kind == EXPR_CONST)
         return false;
     for (uint32_t i = 0; i < call_nargs(update); i++)
         uses += call_arg(update, i) == func_param(f, 0);
