@@ -130,7 +130,7 @@ static const Expr *not_beyond(Node *n, const Expr *x, uint32_t axis)
     const Build *b = &n->b;
     Arith       *A = b->c->arith;
 
-    if (expr_rank(x) != expr_rank(n->in[0]))
+    if (!x || expr_rank(x) != expr_rank(n->in[0]))
         return x; /* which the relation says */
     for (uint32_t i = 0; x && i < expr_rank(x); i++) {
         const Idx  *has = expr_form(x, i), *all = expr_form(n->in[0], i);
