@@ -99,7 +99,10 @@ static bool read_string(Text *t, Bytes *out)
 {
     StrBuf s = strbuf(t->a);
 
-    for (skip_space(t); t->at < t->end && (*t->at == '"' || *t->at == '\''); skip_space(t)) {
+    skip_space(t);
+    if (t->at >= t->end || (*t->at != '"' && *t->at != '\''))
+        return wrong(t, "a string is missing");
+    for (; t->at < t->end && (*t->at == '"' || *t->at == '\''); skip_space(t)) {
         uint8_t quote = *t->at++;
 
         while (t->at < t->end && *t->at != quote) {

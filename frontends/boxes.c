@@ -8,9 +8,12 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
 {
     NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
     SortAttrs              *by = ATTRS(b, SortAttrs);
-    const Idx              *one = idx_const(b->c->arith, 1), *n = expr_form(scores, 0);
+    const Idx              *one = idx_const(b->c->arith, 1), *n;
     const Expr             *in[6];
 
+    if (!boxes || !scores)
+        return NULL;
+    n = expr_form(scores, 0);
     in[0] = build_reshape_to(b, boxes, 3, (const Idx *[]){one, n, idx_const(b->c->arith, 4)});
     in[1] = build_reshape_to(b, scores, 3, (const Idx *[]){one, one, n});
     by->is_ascend = false;
@@ -26,9 +29,14 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
 const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores, int64_t most,
                               const Expr *overlap, const Expr *least)
 {
-    int64_t     n = build_dim(b, scores, 0), rest = most - n;
-    const Expr *at = build_best_boxes(b, boxes, scores, most < n ? most : n, overlap, least), *none;
+    int64_t     n, rest;
+    const Expr *at, *none;
 
+    if (!boxes || !scores)
+        return NULL;
+    n = build_dim(b, scores, 0);
+    rest = most - n;
+    at = build_best_boxes(b, boxes, scores, most < n ? most : n, overlap, least);
     if (!at || rest <= 0)
         return at;
     none = build_broadcast(b, expr_scalar(b->c, DT_I64, -1), 1, &rest);
