@@ -140,12 +140,13 @@ bool keras_conv_lstm(KerasNode *n)
         return false;
     if (n->in[0].mask || keras_bool(n, "stateful", false))
         return keras_error(n, E_UNSUPPORTED, "a mask, or a state that is kept");
+    if (k.filters < 1)
+        return keras_error(n, E_IMPORT, "'filters' is %lld", (long long)k.filters);
     k.activation = keras_activation_name(n, "activation", "tanh");
     k.gate = keras_activation_name(n, "recurrent_activation", "hard_sigmoid");
     k.w = kernel(n, "cell/recurrent_kernel", dims, &k.window);
     x = k.w ? projected(&k, build_reverse(&n->b, steps_first(n, x), back, first_axis)) : NULL;
-    if (!x || k.filters < 1 || !states_of(&k, x, first) ||
-        !keras_padding(n, first[0], "same", &k.window) ||
+    if (!x || !states_of(&k, x, first) || !keras_padding(n, first[0], "same", &k.window) ||
         !keras_rounds(n, expr_form(x, 0), 4, first, one_round, &k, last))
         return false;
     if (!keras_done(n, keras_bool(n, "return_sequences", false) ? steps_second(n, last[2])
