@@ -3,8 +3,8 @@
 # named is asked for.
 #
 #     run.sh TVMCC FOLDER
+. "$(dirname "$0")/../agree.sh"
 tvmcc=$(realpath "$1")
-failed=0 count=0
 cd "$2" || exit 2
 
 for model in *.cfg; do
@@ -15,12 +15,7 @@ for model in *.cfg; do
     *_out*) tensors= ;; # states are there without being asked for
     *) tensors=--output-tensors=$tensors ;;
     esac
-    count=$((count + 1))
-    if ! output=$("$tvmcc" run "$model" $tensors --inputs "$name.in.npz" --expect "$name.out.npz" --rtol=1e-4 --atol=1e-5 2>&1); then
-        echo "FAIL $model"
-        echo "$output"
-        failed=$((failed + 1))
-    fi
+    agree "$model" "$name.in.npz" "$name.out.npz" $tensors --rtol=1e-4 --atol=1e-5
 done
 # The same for two pictures at once, and for as many as the run says.
 for shape in "data:[2,4,6,6]" "data:[N,4,6,6] --dim N=1..4"; do
@@ -38,5 +33,4 @@ count=$((count + 1))
     cat "$work/messages"
     failed=$((failed + 1))
 }
-echo "$count models, $failed failures"
-[ $count -gt 0 ] && [ $failed = 0 ]
+agree_end

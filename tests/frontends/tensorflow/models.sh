@@ -3,9 +3,9 @@
 # (../shared/models), each against its results.
 #
 #     models.sh TVMCC SOURCE
+. "$(dirname "$0")/../agree.sh"
 tvmcc=$(realpath "$1")
 models=$2/../shared/models
-failed=0 count=0
 
 if [ ! -d "$models/tensorflow-graphdef" ]; then
     echo "SKIP (no models at $models/tensorflow-graphdef)"
@@ -13,13 +13,6 @@ if [ ! -d "$models/tensorflow-graphdef" ]; then
 fi
 for model in "$models"/tensorflow-graphdef/*/model.pb "$models"/tensorflow-savedmodel/*/saved_model; do
     d=$(dirname "$model")
-    count=$((count + 1))
-    if ! output=$("$tvmcc" run "$model" --inputs "$d/inputs.npz" --expect "$d/outputs.npz" -Wno-dim-default \
-        --rtol=1e-3 --atol=1e-4 2>&1); then
-        echo "FAIL $d"
-        echo "$output" | head -20
-        failed=$((failed + 1))
-    fi
+    agree "$model" "$d/inputs.npz" "$d/outputs.npz" -Wno-dim-default --rtol=1e-3 --atol=1e-4
 done
-echo "$count models, $failed failures"
-[ $count -gt 0 ] && [ $failed = 0 ]
+agree_end

@@ -3,8 +3,8 @@
 # numbers, step_* in quantized integers, at most one step away.
 #
 #     run.sh TVMCC FOLDER
+. "$(dirname "$0")/../agree.sh"
 tvmcc=$(realpath "$1")
-failed=0 count=0
 cd "$2" || exit 2
 
 for model in *.tflite; do
@@ -13,23 +13,13 @@ for model in *.tflite; do
     step_*) tolerance="--rtol=0 --atol=1.001" ;;
     *) tolerance="--rtol=1e-4 --atol=1e-5" ;;
     esac
-    count=$((count + 1))
-    if ! output=$("$tvmcc" run "$model" --inputs "$name.in.npz" --expect "$name.out.npz" $tolerance 2>&1); then
-        echo "FAIL $model"
-        echo "$output"
-        failed=$((failed + 1))
-    fi
+    agree "$model" "$name.in.npz" "$name.out.npz" $tolerance
 done
 # The same with a batch that the run decides.
 for model in run_lstm_full:4,3 run_svdf:3 run_volume:5,6,4,3; do
     name=${model%:*}
-    count=$((count + 1))
-    if ! output=$("$tvmcc" run "$name.tflite" --shape "x:[N,${model#*:}]" --dim N=1..4 -Wno-shape-override --inputs "$name.in.npz" \
-        --expect "$name.out.npz" --rtol=1e-4 --atol=1e-5 2>&1); then
-        echo "FAIL $name.tflite, N of them"
-        echo "$output"
-        failed=$((failed + 1))
-    fi
+    agree "$name.tflite" "$name.in.npz" "$name.out.npz" --shape "x:[N,${model#*:}]" --dim N=1..4 -Wno-shape-override \
+        --rtol=1e-4 --atol=1e-5
 done
 # How many transposes and changes of the layout a model is left with.
 transposes() { # model, how many, of which calls
@@ -44,5 +34,4 @@ transposes() { # model, how many, of which calls
 transposes run_between_convs.tflite 3 'transpose\(|layout_transform\(.*NHWC'
 # Padded channels stay in blocks: the picture is turned round and then blocked, the result is not.
 transposes run_padded_channels.tflite 2 'transpose\(|layout_transform\('
-echo "$count models, $failed failures"
-[ $count -gt 0 ] && [ $failed = 0 ]
+agree_end

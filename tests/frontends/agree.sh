@@ -1,0 +1,22 @@
+# For the scripts of formats: models that are compiled and run, each against the results beside it.
+#
+#     . "$(dirname "$0")/../agree.sh"
+#     agree MODEL INPUTS OUTPUTS [OPTION]...
+#     agree_end                      how many there were; fails if one did not agree, or there was none
+failed=0 count=0
+
+agree() {
+    agree_model=$1 agree_in=$2 agree_out=$3
+    shift 3
+    count=$((count + 1))
+    if ! output=$("$tvmcc" run "$agree_model" --inputs "$agree_in" --expect "$agree_out" "$@" 2>&1); then
+        echo "FAIL $agree_model $*"
+        echo "$output" | head -20
+        failed=$((failed + 1))
+    fi
+}
+
+agree_end() {
+    echo "$count models, $failed failures"
+    [ $count -gt 0 ] && [ $failed = 0 ]
+}
