@@ -125,6 +125,8 @@ double      darknet_float(const DarknetNode *n, const char *key);
 const char *darknet_text(const DarknetNode *n, const char *key);
 /* A key from `least` to INT32_MAX; false with an error. */
 bool darknet_size(const DarknetNode *n, const char *key, int64_t least, int64_t *out);
+/* The input that [net] speaks of, one picture or one row of numbers; how many dimensions it has. */
+uint32_t darknet_input(const DarknetNode *net, InputDim dims[4]);
 /* Numbers between commas. */
 bool darknet_ints(const DarknetNode *n, const char *key, Ints *out);
 bool darknet_float_list(const DarknetNode *n, const char *key, uint32_t *count, double **out);

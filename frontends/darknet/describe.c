@@ -11,19 +11,11 @@ bool darknet_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     InputDim        *dims = NEW_ARRAY(c->arena, InputDim, 4);
     SignatureTensor *in = NEW_ARRAY(c->arena, SignatureTensor, 1), *results;
     OpTally         *ops;
-    bool             picture;
 
     if (!darknet_read(c, path, file, &config))
         return false;
     net.s = &config.sections[0];
-    dims[0] = (InputDim){1, NULL};
-    dims[1] = (InputDim){darknet_int(&net, "channels"), NULL};
-    dims[2] = (InputDim){darknet_int(&net, "height"), NULL};
-    dims[3] = (InputDim){darknet_int(&net, "width"), NULL};
-    picture = dims[1].value && dims[2].value && dims[3].value;
-    if (!picture)
-        dims[1].value = darknet_int(&net, "inputs");
-    *in = (SignatureTensor){"data", "f32", picture ? 4 : 2, dims, SIGNATURE_TENSOR};
+    *in = (SignatureTensor){"data", "f32", darknet_input(&net, dims), dims, SIGNATURE_TENSOR};
     out->ninputs = 1;
     out->inputs = in;
     ops = NEW_ARRAY(c->arena, OpTally, config.n);

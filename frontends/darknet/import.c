@@ -29,25 +29,22 @@ int darknet_bid(const char *path, Bytes file)
 /* One picture, or one row of numbers; NULL with an error. */
 static const Expr *import_input(DarknetImport *im, const ImportOptions *o)
 {
-    Ctx               *c = im->c;
+    static const char *const keys[] = {"channels", "height", "width", "inputs"};
+    Ctx                     *c = im->c;
     DarknetNode        net = {.b = {c, {im->path, im->config.sections[0].line, 0, "net"}, "net"},
                               .im = im,
                               .s = &im->config.sections[0]};
     const ImportValue *value = value_given(o, INPUT);
-    InputDim           dims[4] = {{1, NULL}};
+    InputDim           dims[4];
     uint32_t           rank;
-    int64_t            inputs;
+    int64_t            size;
     const Type        *type;
     const Expr        *x;
 
-    if (!darknet_size(&net, "channels", 0, &dims[1].value) ||
-        !darknet_size(&net, "height", 0, &dims[2].value) ||
-        !darknet_size(&net, "width", 0, &dims[3].value) ||
-        !darknet_size(&net, "inputs", 0, &inputs))
-        return NULL;
-    rank = dims[1].value && dims[2].value && dims[3].value ? 4 : 2;
-    if (rank == 2)
-        dims[1].value = inputs;
+    for (uint32_t i = 0; i < COUNT(keys); i++)
+        if (!darknet_size(&net, keys[i], 0, &size))
+            return NULL;
+    rank = darknet_input(&net, dims);
     if (!dims[1].value)
         return darknet_error(&net, E_IMPORT,
                              "it has neither width, height and channels nor inputs");

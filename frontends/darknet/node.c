@@ -54,6 +54,21 @@ bool darknet_size(const DarknetNode *n, const char *key, int64_t least, int64_t 
            darknet_error(n, E_IMPORT, "'%s' is %lld", key, (long long)*out);
 }
 
+uint32_t darknet_input(const DarknetNode *net, InputDim dims[4])
+{
+    static const char *const keys[] = {"channels", "height", "width"};
+    bool                     picture = true;
+
+    dims[0] = (InputDim){1, NULL};
+    for (uint32_t i = 0; i < COUNT(keys); i++) {
+        dims[1 + i] = (InputDim){darknet_int(net, keys[i]), NULL};
+        picture &= dims[1 + i].value != 0;
+    }
+    if (!picture)
+        dims[1].value = darknet_int(net, "inputs");
+    return picture ? 4 : 2;
+}
+
 bool darknet_float_list(const DarknetNode *n, const char *key, uint32_t *count, double **out)
 {
     const char *at = darknet_text(n, key);
