@@ -282,6 +282,7 @@ struct Target {
     uint32_t warp;                         /* threads of a GPU that take one step together */
     uint32_t max_blocks[3];                /* of a launch on a GPU, along each axis */
     uint32_t max_args;                     /* of a GPU's kernel, 8 bytes each; 0: not known */
+    uint32_t max_buffers;                  /* ... among them; 0: not known */
     bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;

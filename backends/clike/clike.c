@@ -127,8 +127,9 @@ static void print_while(Clike *x, const Stmt *s)
 static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin)
 {
     const bool  shared = b->scope == SCOPE_SHARED && !x->program;
-    const char *memory = shared ? x->d->shared : "",
-               *space = shared ? x->d->space(b->scope, true) : "";
+    const char *memory = shared ? x->d->shared : "", *space = shared ? x->d->space(b->scope, true)
+                                                              : x->d->own ? x->d->own
+                                                                          : "";
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
     if (origin)
@@ -279,6 +280,11 @@ static int64_t threads_of(const Idx *const axis[AXIS_COUNT])
     return all;
 }
 
+typedef struct {
+    StrBuf  *head, *body;
+    uint32_t nbuffers, nvalues;
+} Params;
+
 /* "__global const float *" */
 static const char *pointer(Clike *x, const Param *p)
 {
@@ -288,17 +294,44 @@ static const char *pointer(Clike *x, const Param *p)
                         clike_type(x, p->buffer->dtype));
 }
 
-static void print_param(Clike *x, const Param *p, StrBuf *head, StrBuf *body)
+static void print_value(Clike *x, Params *p, const char *name)
+{
+    if (x->d->slot)
+        str_printf(p->body, " const %s %s = values[%u];\n", x->d->wide, name, p->nvalues++);
+    else
+        str_printf(p->head, "%sconst %s %s", p->head->n ? ", " : "", x->d->wide, name);
+}
+
+static void print_param(Clike *x, Params *all, const Param *p)
 {
     if (p->scalar) {
-        str_printf(head, "const %s %s", x->d->wide, clike_var(x, p->scalar));
+        print_value(x, all, clike_var(x, p->scalar));
         return;
     }
     const char *b = clike_buffer(x, p->buffer), *n = b + 1, *to = pointer(x, p);
     const char *space = x->d->space(p->buffer->scope, p->written);
-    str_printf(head, "%s%s p%s, const %s o%s", to, x->d->noalias, n, x->d->wide, n);
-    str_printf(body, " %s%s = (%s)((%s%schar *)p%s + o%s);\n", to, b, to, space, *space ? " " : "",
-               n, n);
+    str_printf(all->head, "%s%s%s p%s", all->head->n ? ", " : "", to, x->d->noalias, n);
+    if (x->d->slot)
+        x->d->slot(all->head, all->nbuffers++);
+    print_value(x, all, arena_printf(x->c->arena, "o%s", n));
+    str_printf(all->body, " %s%s = (%s)((%s%schar *)p%s + o%s);\n", to, b, to, space,
+               *space ? " " : "", n, n);
+}
+
+/* What stands between a kernel's parentheses; how its body finds what they give. */
+static void print_params(Clike *x, StrBuf *out, StrBuf *body)
+{
+    StrBuf head = strbuf(x->c->arena);
+    Params p = {.head = &head, .body = body};
+
+    for (uint32_t i = 0; i < x->f->nparams; i++)
+        print_param(x, &p, &x->f->params[i]);
+    str_addn(out, head.at, head.n);
+    if (!x->d->slot)
+        return;
+    str_printf(out, ", %s", x->d->values);
+    x->d->slot(out, p.nbuffers);
+    str_printf(out, ", %s", x->d->last);
 }
 
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
@@ -319,10 +352,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     func_axes(f, x.axis);
     d->kernel(out, threads_of(x.axis));
     str_printf(out, " %s(", name);
-    for (uint32_t i = 0; i < f->nparams; i++) {
-        str_add(out, i ? ", " : "");
-        print_param(&x, &f->params[i], out, &body);
-    }
+    print_params(&x, out, &body);
     str_add(out, ")\n{\n");
     x.out = &body;
     clike_stmt(&x, f->body, true);

@@ -15,6 +15,7 @@ typedef struct ClikeDialect {
     /* "__global" and its kin, before a pointer's type; "": nothing. */
     const char *(*space)(Scope s, bool written);
     const char *shared; /* before memory that a block shares: "__local" */
+    const char *own;    /* before a pointer to a thread's own memory: "thread"; NULL: nothing */
     /* Block and thread numbers, as an expression; NULL: functions are for a CPU. */
     const char *(*axis)(BindAxis a);
     /* Function of MATH_x, e.g. "exp"; NULL: none. */
@@ -28,6 +29,10 @@ typedef struct ClikeDialect {
     const char *(*bits)(DType to, DType from);
     /* What stands before a kernel's name, for blocks of so many threads; 0: a run decides. */
     void (*kernel)(StrBuf *s, int64_t threads);
+    /* Optional: what says behind a kernel's buffer which it is; values of 64 bits then come as an
+     * array, declared by `values` behind the buffers, and `last` follows all parameters. */
+    void (*slot)(StrBuf *s, uint32_t i);
+    const char *values, *last;
     const char *function; /* before a function of the prelude: "static" */
     /* Optional: condition of the preprocessor under which f32_of_f16 of `h` and f16_of_f32 of `v`
      * have these bodies. */
@@ -58,6 +63,8 @@ bool clike_is_helper(const char *name);               /* such a name is no one e
 /* Of the library of C: ClikeDialect.math for languages that have it; abs and copysign are the
  * prelude's. */
 const char *clike_math(MathFn fn, DType t);
+/* ... for languages whose functions take every type: "exp". */
+const char *clike_math_overloaded(MathFn fn, DType t);
 /* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */
 void clike_half(StrBuf *s, DType t, double v);
 

@@ -70,6 +70,15 @@ const char *clike_math(MathFn fn, DType t)
     return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
 }
 
+const char *clike_math_overloaded(MathFn fn, DType t)
+{
+    if (fn == MATH_ABS)
+        return dtype_is_float(t) ? "fabs" : "abs";
+    if (!dtype_is_float(t))
+        return NULL;
+    return fn == MATH_COPYSIGN ? "copysign" : clike_math(fn, DT_F64);
+}
+
 /* Of a type, in names: bool is a byte there. */
 static const char *short_name(Ctx *c, DType t)
 {
@@ -322,7 +331,8 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
     Helpers h = {.c = c, .d = d};
 
     of_real(&h, DT_F32, "f");
-    of_real(&h, DT_F64, "");
+    if (d->type(DT_F64))
+        of_real(&h, DT_F64, "");
     of_whole(&h);
     of_halves(&h);
     bool *wanted = NEW_ARRAY(c->arena, bool, h.all.n);

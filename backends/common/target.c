@@ -86,7 +86,8 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
                             .has_fma = true,
                             .has_math = true,
                             .max_threads = b->device->threads,
-                            .max_args = b->device->most_args};
+                            .max_args = b->device->most_args,
+                            .max_buffers = b->device->most_buffers};
     const DeviceModel *model = b->device->models;
 
     use_model(&t, model);

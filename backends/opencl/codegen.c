@@ -40,24 +40,6 @@ static const char *cl_axis(BindAxis a)
     return text[a];
 }
 
-static const char *cl_math(MathFn fn, DType t)
-{
-    static const char *const text[MATH_COUNT] = {
-        [MATH_EXP] = "exp",     [MATH_LOG] = "log",           [MATH_TANH] = "tanh",
-        [MATH_ERF] = "erf",     [MATH_SQRT] = "sqrt",         [MATH_ABS] = "fabs",
-        [MATH_FLOOR] = "floor", [MATH_CEIL] = "ceil",         [MATH_TRUNC] = "trunc",
-        [MATH_ROUND] = "rint",  [MATH_COPYSIGN] = "copysign", [MATH_POW] = "pow",
-        [MATH_FMOD] = "fmod",   [MATH_SIN] = "sin",           [MATH_COS] = "cos",
-        [MATH_TAN] = "tan",     [MATH_ASIN] = "asin",         [MATH_ACOS] = "acos",
-        [MATH_ATAN] = "atan",   [MATH_ATAN2] = "atan2",       [MATH_SINH] = "sinh",
-        [MATH_COSH] = "cosh",   [MATH_ASINH] = "asinh",       [MATH_ACOSH] = "acosh",
-        [MATH_ATANH] = "atanh"};
-
-    if (!dtype_is_float(t))
-        return fn == MATH_ABS ? "abs" : NULL;
-    return text[fn];
-}
-
 static void cl_integer(StrBuf *s, DType t, int64_t v)
 {
     if (t.code == DT_UINT && t.bits == 64)
@@ -104,7 +86,7 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .type = cl_type,
                                      .space = cl_space,
                                      .axis = cl_axis,
-                                     .math = cl_math,
+                                     .math = clike_math_overloaded,
                                      .integer = cl_integer,
                                      .real = cl_real,
                                      .convert = cl_convert,

@@ -11,10 +11,14 @@
  *                keep its shape; so a residual add joins the convolution that comes last; on GPUs
  *                transpositions, too
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
- * also the calls behind an OUT_FUSABLE, if it is elementwise itself COMM_REDUCE, OPAQUE  take
- * nothing behind them A producer is not joined to a consumer that reads its cells more than once
- * (broadcasting, resize): they would be computed as often.  Concatenations stand alone, or
- * stay outside if plan_views made them views; reshape, squeeze and expand_dims stay outside too.
+ *                also the calls behind an OUT_FUSABLE, if it is elementwise itself
+ *   COMM_REDUCE  of rows takes what reads the rows, or their results, cell by cell
+ *   OPAQUE       takes nothing
+ *
+ * A producer is not joined to a consumer that reads its cells more than once (broadcasting,
+ * resize): they would be computed as often.  Concatenations stand alone, or stay outside if
+ * plan_views made them views; reshape, squeeze and expand_dims stay outside too.  Where kernels of
+ * the target have so many tensors at most, no group has more.
  *
  * What widens 8-bit integers to floats (qnn.dequantize) is not the last call of a kernel if the
  * next one can begin with it, as a quarter of the bytes are stored then; each reader has a copy of
@@ -43,7 +47,7 @@ typedef struct Node {
     uint32_t     depth;   /* in the tree of dominators */
     /* union-find; the following hold for roots */
     struct Node *parent;
-    uint32_t     size;
+    uint32_t     size, args; /* calls; their operands, those from one to another too */
     FusionKind   group_kind; /* the most demanding of the members */
     struct Node *anchor;     /* the first member of that kind, if it is a reduction or heavy */
     struct Node *last;       /* the member that gives the group's result */
@@ -126,7 +130,7 @@ static void make_nodes(Fuse *f, const Expr *func)
         const NodeInfo *at = map_get(info, PTR_KEY(e));
         Node           *n = &f->nodes[i];
 
-        *n = (Node){.e = e, .order = i, .size = 1};
+        *n = (Node){.e = e, .order = i, .size = 1, .args = call_op(e) ? call_nargs(e) : 0};
         n->parent = n->last = n;
         n->scope = at ? at->scope : NULL;
         n->groups = call_op(e) && e->type && !is_view(e) && !is_part_view(e) && !is_map(e) &&
@@ -308,6 +312,7 @@ static void join(Node *a, Node *b)
     if (x == y)
         return;
     y->size += x->size;
+    y->args += x->args;
     if (x->group_kind > y->group_kind)
         y->group_kind = x->group_kind;
     if (x->anchor && (!y->anchor || x->anchor->order < y->anchor->order))
@@ -317,9 +322,11 @@ static void join(Node *a, Node *b)
     x->parent = y;
 }
 
-static uint32_t joined_size(Fuse *f, Node *n, const NodeVec *path)
+/* Would the kernel of n and the path be too large? */
+static bool too_large(Fuse *f, Node *n, const NodeVec *path)
 {
-    uint32_t size = find(n)->size;
+    const Target *t = f->c->target;
+    uint32_t      size = find(n)->size, args = find(n)->args;
 
     f->visits++;
     find(n)->visit = f->visits;
@@ -330,8 +337,10 @@ static uint32_t joined_size(Fuse *f, Node *n, const NodeVec *path)
             continue;
         root->visit = f->visits;
         size += root->size;
+        args += root->args;
     }
-    return size;
+    /* All but the last are operands within; and there is the result. */
+    return size > MAX_GROUP || (t && t->max_buffers && args - (size - 1) + 1 > t->max_buffers);
 }
 
 /* Join n with its post-dominator and what lies between; false if that is not allowed. */
@@ -344,7 +353,7 @@ static bool try_join(Fuse *f, Node *n, FusionKind g)
     path_nodes(f, n, n->dom, &path);
     if (widens(n->dom))
         path_nodes(f, n->dom, n->dom->dom, &path);
-    if (!path_fits(f, n, g, &path) || joined_size(f, n, &path) > MAX_GROUP)
+    if (!path_fits(f, n, g, &path) || too_large(f, n, &path))
         return false;
     for (uint32_t i = 0; i < path.n; i++)
         join(n, path.at[i]);

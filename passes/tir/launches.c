@@ -154,15 +154,19 @@ static bool within_limits(Ctx *c, const Func *f)
     const Target *t = f->target;
     const Idx    *axis[AXIS_COUNT];
     int64_t       threads = 1, shared = func_shared_bytes(c, f), n;
-    uint32_t      args = f->nparams;
+    uint32_t      buffers = 0, args;
 
     if (!t || !t->host)
         return true;
     for (uint32_t i = 0; i < f->nparams; i++)
-        args += f->params[i].buffer != NULL; /* its offset */
+        buffers += f->params[i].buffer != NULL;
+    args = f->nparams + buffers; /* their offsets */
     if (t->max_args && args > t->max_args)
         return error_at(c, E_SCHEDULE, f->body->loc, "@%s: %u arguments, the target has %u",
                         f->name, args, t->max_args);
+    if (t->max_buffers && buffers > t->max_buffers)
+        return error_at(c, E_SCHEDULE, f->body->loc, "@%s: %u tensors, the target has %u", f->name,
+                        buffers, t->max_buffers);
     func_axes(f, axis);
     for (int i = 0; i < 3; i++) {
         if (axis[AXIS_BLOCK_X + i] && idx_is_const(axis[AXIS_BLOCK_X + i], &n) &&

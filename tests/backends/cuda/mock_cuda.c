@@ -2,15 +2,14 @@
  * called once for each thread.
  *
  * It is strict where the real one is: without a current context there is no memory, a capture
- * forbids waiting, blocks and grids have limits, machine code is for one generation.  Threads of a
- * block that has barriers are fibers, which go on in turn from barrier to barrier; a barrier that
- * not all of them reach ends the launch.  Memory is filled with ones and ends in a mark, and what
- * was not given back when the context goes ends the process.
+ * forbids waiting, blocks and grids have limits, machine code is for one generation.  A barrier
+ * that not all threads of a block reach ends the launch.  Memory is filled with ones and ends in a
+ * mark, and what was not given back when the context goes ends the process.
  *
  *     MOCK_CUDA_ARCH=90           which GPU it is; 80
  *     MOCK_CUDA_FAIL=cuMemAlloc   this call gives CUDA_ERROR_OUT_OF_MEMORY
  *     MOCK_CUDA_LOG=file          each call's name is added to it, and the launches of a replay */
-#include "mock.h"
+#include "../mock/mock.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 enum {
@@ -36,11 +34,9 @@ enum {
     CAPTURE_UNSUPPORTED = 900
 };
 
-enum { DEVICES = 2, MAX_THREADS = 1024, MAX_ARGS = 512, STACK = 64 * 1024, MARK = 64 };
+enum { DEVICES = 2, MAX_ARGS = 512 };
 
-typedef struct {
-    unsigned x, y, z;
-} Index;
+typedef MockIndex Index;
 
 typedef struct {
     void *library;
@@ -48,12 +44,8 @@ typedef struct {
 } Module;
 
 typedef struct Function {
-    Module *module;
-    void (*run)(void **args);
-    Index *thread, *block;
-    void (**barrier)(void);
-    int              threads, barriers, nargs;
-    char             name[256];
+    Module          *module;
+    MockKernel       kernel;
     struct Function *next;
 } Function;
 
@@ -202,37 +194,20 @@ int cuGetErrorString(int code, const char **text)
 
 /* ---- memory -------------------------------------------------------------------------------------- */
 
-static void bad_memory(const char *what)
-{
-    fprintf(stderr, "mock CUDA: %s\n", what);
-    abort();
-}
-
 int cuMemAlloc_v2(uint64_t *at, size_t bytes)
 {
     CALL(1);
     if (!bytes)
         return INVALID_VALUE;
-    size_t all = (bytes + 2 * MARK + 255) / 256 * 256 + 256;
-    char  *p = aligned_alloc(256, all);
-    memset(p, 0xff, all);
-    memcpy(p, &bytes, sizeof bytes); /* the first 256 are ours */
-    *at = (uint64_t)(uintptr_t)(p + 256);
+    *at = (uint64_t)(uintptr_t)mock_alloc(bytes);
     alive++;
     return OK;
 }
 
 int cuMemFree_v2(uint64_t at)
 {
-    unsigned char *p = (unsigned char *)(uintptr_t)at;
-    size_t         bytes;
-
     CALL(1);
-    memcpy(&bytes, p - 256, sizeof bytes);
-    for (size_t i = 0; i < MARK; i++)
-        if (p[bytes + i] != 0xff || p[-(long)i - 1] != 0xff)
-            bad_memory("memory beside an allocation was written");
-    free(p - 256);
+    mock_free((void *)(uintptr_t)at, "CUDA");
     alive--;
     return OK;
 }
@@ -289,23 +264,6 @@ static size_t elf_bytes(const void *image)
     return e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
 }
 
-/* The loader tells files apart by their names. */
-static void *open_image(const void *image, size_t bytes)
-{
-    char  path[] = "/tmp/mock-cubin-XXXXXX";
-    int   fd = mkstemp(path);
-    void *library = NULL;
-
-    if (fd >= 0 && write(fd, image, bytes) == (ssize_t)bytes) {
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            fprintf(stderr, "mock CUDA: %s\n", dlerror());
-    }
-    unlink(path);
-    close(fd);
-    return library;
-}
-
 /* Text is compiled now, as PTX is. */
 static int load_text(const char *text, void **library)
 {
@@ -313,7 +271,7 @@ static int load_text(const char *text, void **library)
     char  *log = NULL;
     void  *image = mock_translate(text, &bytes, &log);
 
-    *library = image ? open_image(image, bytes) : NULL;
+    *library = image ? mock_load(image, bytes) : NULL;
     free(log);
     free(image);
     return *library ? OK : INVALID_PTX;
@@ -331,7 +289,7 @@ int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options
         return INVALID_VALUE;
     bool machine = memcmp(image, ELFMAG, SELFMAG) == 0;
     if (machine)
-        library = open_image(image, elf_bytes(image));
+        library = mock_load(image, elf_bytes(image));
     else
         rc = load_text(image, &library);
     const int *of = library ? dlsym(library, "mock_arch") : NULL;
@@ -367,136 +325,35 @@ int cuModuleUnload(Module *m)
     return OK;
 }
 
-static void *symbol(const Function *f, const char *prefix)
-{
-    char name[300];
-
-    snprintf(name, sizeof name, "%s%s", prefix, f->name);
-    return dlsym(f->module->library, name);
-}
-
 int cuModuleGetFunction(Function **out, Module *m, const char *name)
 {
     Function f = {.module = m, .next = functions};
-    void    *run;
 
     CALL(1);
-    snprintf(f.name, sizeof f.name, "%s", name);
-    if (!(run = symbol(&f, "mock_run_")))
+    if (!mock_find(m->library, name, &f.kernel))
         return NOT_FOUND;
-    memcpy(&f.run, &run, sizeof run);
-    f.threads = *(const int *)symbol(&f, "mock_threads_");
-    f.barriers = *(const int *)symbol(&f, "mock_barriers_");
-    f.nargs = *(const int *)symbol(&f, "mock_args_");
-    f.thread = dlsym(m->library, "mock_thread");
-    f.block = dlsym(m->library, "mock_block");
-    f.barrier = dlsym(m->library, "mock_barrier");
     *out = functions = malloc(sizeof f);
     **out = f;
     return OK;
 }
 
-/* ---- a block as fibers --------------------------------------------------------------------------- */
-
-typedef struct {
-    ucontext_t context;
-    char      *stack;
-    Index      thread;
-    bool       done;
-} Fiber;
-
-static struct {
-    ucontext_t back;
-    Fiber     *fiber, *now;
-    Function  *f;
-    void     **args;
-} block;
-
-static void at_barrier(void)
-{
-    swapcontext(&block.now->context, &block.back);
-}
-
-static void start(void)
-{
-    block.f->run(block.args);
-    block.now->done = true;
-    swapcontext(&block.now->context, &block.back);
-}
-
-/* From barrier to barrier; false if some threads ended where others wait. */
-static bool run_fibers(Function *f, void **args, unsigned n)
-{
-    unsigned done = 0;
-
-    block.f = f;
-    block.args = args;
-    *f->barrier = at_barrier;
-    for (unsigned i = 0; i < n; i++) {
-        Fiber *b = &block.fiber[i];
-
-        if (!b->stack)
-            b->stack = malloc(STACK);
-        b->done = false;
-        getcontext(&b->context);
-        b->context.uc_stack.ss_sp = b->stack;
-        b->context.uc_stack.ss_size = STACK;
-        b->context.uc_link = NULL;
-        makecontext(&b->context, start, 0);
-    }
-    while (done < n) {
-        unsigned before = done;
-
-        for (unsigned i = 0; i < n; i++) {
-            block.now = &block.fiber[i];
-            if (block.now->done)
-                continue;
-            *f->thread = block.now->thread;
-            swapcontext(&block.back, &block.now->context);
-            done += block.now->done;
-        }
-        if (done != before && done < n)
-            return false;
-    }
-    return true;
-}
+/* ---- launches, streams, graphs ------------------------------------------------------------------- */
 
 static int run_node(const Node *n)
 {
-    static Fiber fibers[MAX_THREADS];
-    void        *args[MAX_ARGS];
-    Function    *f = n->f;
-    unsigned     threads = n->block.x * n->block.y * n->block.z, k = 0;
+    void *args[MAX_ARGS];
 
-    block.fiber = fibers;
     for (unsigned i = 0; i < MAX_ARGS; i++)
         args[i] = (void *)(uintptr_t)&n->value[i];
-    for (unsigned z = 0; z < n->block.z; z++)
-        for (unsigned y = 0; y < n->block.y; y++)
-            for (unsigned x = 0; x < n->block.x; x++)
-                fibers[k++].thread = (Index){x, y, z};
-    for (unsigned z = 0; z < n->grid.z; z++)
-        for (unsigned y = 0; y < n->grid.y; y++)
-            for (unsigned x = 0; x < n->grid.x; x++) {
-                *f->block = (Index){x, y, z};
-                if (f->barriers && !run_fibers(f, args, threads))
-                    return LAUNCH_FAILED;
-                for (k = 0; !f->barriers && k < threads; k++) {
-                    *f->thread = fibers[k].thread;
-                    f->run(args);
-                }
-            }
-    return OK;
+    return mock_run(&n->f->kernel, n->grid, n->block, args) ? OK : LAUNCH_FAILED;
 }
-
-/* ---- launches, streams, graphs ------------------------------------------------------------------- */
 
 static bool fits(const Function *f, Index grid, Index size)
 {
     uint64_t threads = (uint64_t)size.x * size.y * size.z;
 
-    return grid.x && grid.y && grid.z && threads && threads <= (uint64_t)f->threads &&
-           threads <= MAX_THREADS && size.z <= 64 && grid.x <= INT32_MAX && grid.y <= 65535 &&
+    return grid.x && grid.y && grid.z && threads && threads <= (uint64_t)f->kernel.threads &&
+           threads <= MOCK_THREADS && size.z <= 64 && grid.x <= INT32_MAX && grid.y <= 65535 &&
            grid.z <= 65535;
 }
 
@@ -507,9 +364,9 @@ int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
 
     CALL(1);
     (void)shared;
-    if (extra || f->nargs > MAX_ARGS || !fits(f, n.grid, n.block))
+    if (extra || f->kernel.nargs > MAX_ARGS || !fits(f, n.grid, n.block))
         return INVALID_VALUE;
-    for (int i = 0; i < f->nargs; i++)
+    for (int i = 0; i < f->kernel.nargs; i++)
         memcpy(&n.value[i], args[i], 8);
     if (!s->capture)
         return run_node(&n);

@@ -2,7 +2,7 @@
  *
  * `sm_<n>` gives a shared library in place of machine code, `compute_<n>` the text that it is made
  * of in place of PTX.  As the real one, it takes no other options than those that it knows. */
-#include "mock.h"
+#include "../mock/mock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

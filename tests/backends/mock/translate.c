@@ -1,6 +1,8 @@
-/* C++ text to a shared library by clang, as both mocks need it. */
+/* C++ text to a shared library by clang.  MOCK_FLAG and MOCK_PATH say where the language's words
+ * are defined: "-include" and a header, or "-I" and a folder. */
 #include "mock.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -43,7 +45,7 @@ static int run(const char *const *words, const char *log)
 
 void *mock_translate(const char *text, size_t *bytes, char **log)
 {
-    char   folder[] = "/tmp/mock-cuda-XXXXXX", in[64], out[64], said[64];
+    char   folder[] = "/tmp/mock-XXXXXX", in[64], out[64], said[64];
     void  *code = NULL;
     size_t n;
     FILE  *f;
@@ -69,8 +71,8 @@ void *mock_translate(const char *text, size_t *bytes, char **log)
                            "-shared",
                            "-nostdlib",
                            "-fuse-ld=lld",
-                           "-include",
-                           MOCK_HEADER,
+                           MOCK_FLAG,
+                           MOCK_PATH,
                            in,
                            "-o",
                            out,
@@ -85,4 +87,21 @@ void *mock_translate(const char *text, size_t *bytes, char **log)
     unlink(said);
     rmdir(folder);
     return code;
+}
+
+/* The loader tells files apart by their names. */
+void *mock_load(const void *image, size_t bytes)
+{
+    char  path[] = "/tmp/mock-library-XXXXXX";
+    int   fd = mkstemp(path);
+    void *library = NULL;
+
+    if (fd >= 0 && write(fd, image, bytes) == (ssize_t)bytes) {
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            fprintf(stderr, "mock: %s\n", dlerror());
+    }
+    unlink(path);
+    close(fd);
+    return library;
 }

@@ -1,0 +1,129 @@
+/* Metal Shading Language from flat TIR, through clike.  Metal compiles the text for the device at
+ * hand when the model is opened.  A kernel's buffers are numbered from 0 on; offsets and other
+ * values are one array behind them.  The language has no f64; f16 and bf16 are ushort in memory and
+ * float when they are computed with, as on other devices. */
+#include "backends/clike/clike.h"
+#include "backends/common/device.h"
+#include "backends/metal/metal.h"
+
+#include <math.h>
+
+static const char *msl_type(DType t)
+{
+    switch (t.code) {
+    case DT_BOOLEAN: return "uchar";
+    case DT_INT:
+        return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
+    case DT_UINT:
+        return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
+    case DT_FLOAT: return t.bits == 16 ? "ushort" : t.bits == 32 ? "float" : NULL;
+    case DT_BFLOAT: return "ushort";
+    default: return NULL;
+    }
+}
+
+static const char *msl_space(Scope s, bool written)
+{
+    if (s == SCOPE_SHARED)
+        return "threadgroup";
+    return written ? "device" : "device const";
+}
+
+static void msl_slot(StrBuf *s, uint32_t i)
+{
+    str_printf(s, " [[buffer(%u)]]", i);
+}
+
+static const char *msl_axis(BindAxis a)
+{
+    static const char *const text[] = {
+        [AXIS_BLOCK_X] = "(int)at_group.x",   [AXIS_BLOCK_Y] = "(int)at_group.y",
+        [AXIS_BLOCK_Z] = "(int)at_group.z",   [AXIS_THREAD_X] = "(int)at_thread.x",
+        [AXIS_THREAD_Y] = "(int)at_thread.y", [AXIS_THREAD_Z] = "(int)at_thread.z"};
+
+    return text[a];
+}
+
+/* Literals have to fit before their sign. */
+static void msl_integer(StrBuf *s, DType t, int64_t v)
+{
+    const char *suffix = t.bits == 64 ? "L" : "";
+
+    if (t.code == DT_UINT)
+        str_printf(s, "%lluu%s", (unsigned long long)v, suffix);
+    else if (v == INT64_MIN || (t.bits == 32 && v == INT32_MIN))
+        str_printf(s, "(%lld%s - 1)", (long long)v + 1, suffix);
+    else
+        str_printf(s, "%lld%s", (long long)v, suffix);
+}
+
+/* Nine digits tell all floats apart; C++14 has no hexadecimal ones. */
+static void msl_real(StrBuf *s, DType t, double v)
+{
+    if (dtype_is_half(t))
+        clike_half(s, t, v);
+    else if (isnan(v))
+        str_add(s, "as_type<float>(0x7fc00000u)");
+    else if (isinf(v))
+        str_printf(s, "as_type<float>(0x%s800000u)", v < 0 ? "ff" : "7f");
+    else
+        str_printf(s, "%.8ef", v);
+}
+
+static const char *msl_bits(DType to, DType from)
+{
+    (void)from;
+    return dtype_is_float(to)  ? "as_type<float>"
+           : to.code == DT_INT ? "as_type<int>"
+                               : "as_type<uint>";
+}
+
+static void msl_kernel(StrBuf *s, int64_t threads)
+{
+    if (threads)
+        str_printf(s, "[[max_total_threads_per_threadgroup(%lld)]] ", (long long)threads);
+    str_add(s, "kernel void");
+}
+
+static const ClikeDialect dialect = {.name = "the Metal Shading Language",
+                                     .type = msl_type,
+                                     .space = msl_space,
+                                     .own = "thread",
+                                     .axis = msl_axis,
+                                     .slot = msl_slot,
+                                     .values = "constant long *values",
+                                     .last = "uint3 at_group [[threadgroup_position_in_grid]], "
+                                             "uint3 at_thread [[thread_position_in_threadgroup]]",
+                                     .math = clike_math_overloaded,
+                                     .integer = msl_integer,
+                                     .real = msl_real,
+                                     .bits = msl_bits,
+                                     .kernel = msl_kernel,
+                                     .function = "static inline",
+                                     .half_if = "__METAL_VERSION__",
+                                     .half_to = "return (float)as_type<half>(h);",
+                                     .half_from = "return as_type<ushort>((half)v);",
+                                     .shared = "threadgroup",
+                                     .noalias = "__restrict",
+                                     .barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);",
+                                     .fma = "fma",
+                                     .wide = "long",
+                                     .narrow = "int"};
+
+bool metal_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    StrBuf body = strbuf(c->arena);
+
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind == FUNC_DEVICE &&
+            !clike_kernel(c, &dialect, m->funcs[i], device_symbol(c, m->funcs[i]->name), &body))
+            return false;
+    const char *kernels = body.n ? body.at : "";
+    str_add(out, "#include <metal_stdlib>\n"
+                 "using namespace metal;\n"
+                 "#pragma METAL fp math_mode(safe)\n"
+                 "#pragma METAL fp contract(off)\n\n");
+    clike_prelude(c, &dialect, kernels, out);
+    str_printf(out, "\n%s", kernels);
+    return true;
+}

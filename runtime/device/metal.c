@@ -1,0 +1,423 @@
+/* metal.c: Metal as a device.
+ *
+ * Metal's interface is Objective-C, whose runtime is called from C: objc_msgSend as a function of
+ * the types that the method has.  Launches and copies go into one command buffer, which is
+ * committed when something waits; what one encoder is told takes effect in that order.  Memory is
+ * shared with the CPU, so an upload is a memcpy once nothing runs.  Objects that `new..` or
+ * `Create..` gives are ours until they are released; what other methods give belongs to the pool
+ * around the call.
+ */
+#include "device.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Names and numbers of Metal and Foundation. */
+typedef void  *Object, *Selector;
+typedef size_t Word; /* NSUInteger */
+typedef struct {
+    Word width, height, depth;
+} Size;
+enum {
+    ENCODING_UTF8 = 4,
+    STORAGE_SHARED = 0,
+    MATH_SAFE = 0,
+    STATUS_ERROR = 5,
+    COPY_ALIGN = 4,  /* of what an encoder copies */
+    MAX_VALUES = 512 /* setBytes takes 4 KiB */
+};
+
+/* CALL(result, name, parameters) */
+#define CALLS(CALL)                                    \
+    CALL(Object, MTLCreateSystemDefaultDevice, (void)) \
+    CALL(Object, objc_getClass, (const char *))        \
+    CALL(Selector, sel_registerName, (const char *))   \
+    CALL(void *, objc_autoreleasePoolPush, (void))     \
+    CALL(void, objc_autoreleasePoolPop, (void *))      \
+    CALL(void, objc_msgSend, (void))
+
+typedef struct {
+    DeviceState state;
+    Object      device, queue;
+    Object      commands, encoder; /* being filled; NULL: none */
+    bool        copying;           /* what the encoder does, else it launches */
+#define FIELD(result, name, args) result(*name) args;
+    CALLS(FIELD)
+} Metal;
+
+/* ---- messages ---------------------------------------------------------------------------------- */
+
+/* SEND(result, types of the arguments)(object, name(m, "method"), arguments) */
+#define SEND(result, ...) ((result(*)(Object, Selector, __VA_ARGS__))m->objc_msgSend)
+#define ASK(result) ((result(*)(Object, Selector))m->objc_msgSend)
+
+static Selector name(Metal *m, const char *method)
+{
+    return m->sel_registerName(method);
+}
+
+static Object ask(Metal *m, Object o, const char *method)
+{
+    return ASK(Object)(o, name(m, method));
+}
+
+static void tell(Metal *m, Object o, const char *method)
+{
+    ASK(void)(o, name(m, method));
+}
+
+static void release(Metal *m, Object *o)
+{
+    if (*o)
+        tell(m, *o, "release");
+    *o = NULL;
+}
+
+static const char *text_of(Metal *m, Object string)
+{
+    const char *text = string ? ASK(const char *)(string, name(m, "UTF8String")) : NULL;
+
+    return text ? text : "no reason given";
+}
+
+/* What failed, in Metal's words; `error` may be nil. */
+static int32_t fail(Metal *m, const char *what, Object error)
+{
+    void *pool = m->objc_autoreleasePoolPush();
+
+    snprintf(m->state.error, sizeof m->state.error, "%s failed: %s", what,
+             text_of(m, error ? ask(m, error, "localizedDescription") : NULL));
+    m->objc_autoreleasePoolPop(pool);
+    return TVMCC_E_DEVICE;
+}
+
+/* ---- the command buffer ------------------------------------------------------------------------ */
+
+static void end_encoder(Metal *m)
+{
+    if (m->encoder)
+        tell(m, m->encoder, "endEncoding");
+    release(m, &m->encoder);
+}
+
+/* An encoder that copies, or launches. */
+static int32_t begin(Metal *m, bool copying)
+{
+    void *pool = m->objc_autoreleasePoolPush();
+
+    if (m->copying != copying)
+        end_encoder(m);
+    if (!m->commands)
+        m->commands = ask(m, ask(m, m->queue, "commandBuffer"), "retain");
+    if (!m->encoder)
+        m->encoder =
+            ask(m, ask(m, m->commands, copying ? "blitCommandEncoder" : "computeCommandEncoder"),
+                "retain");
+    m->copying = copying;
+    m->objc_autoreleasePoolPop(pool);
+    return m->encoder ? TVMCC_OK : fail(m, "a command buffer", NULL);
+}
+
+static int32_t metal_wait(void *self)
+{
+    Metal  *m = self;
+    int32_t rc = TVMCC_OK;
+
+    end_encoder(m);
+    if (!m->commands)
+        return rc;
+    void *pool = m->objc_autoreleasePoolPush();
+    tell(m, m->commands, "commit");
+    tell(m, m->commands, "waitUntilCompleted");
+    if (ASK(Word)(m->commands, name(m, "status")) == STATUS_ERROR)
+        rc = fail(m, "a run on the device", ask(m, m->commands, "error"));
+    release(m, &m->commands);
+    m->objc_autoreleasePoolPop(pool);
+    return rc;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+static int32_t metal_alloc(void *self, size_t bytes, void **memory)
+{
+    Metal *m = self;
+
+    *memory = SEND(Object, Word, Word)(m->device, name(m, "newBufferWithLength:options:"), bytes,
+                                       STORAGE_SHARED);
+    if (*memory)
+        return TVMCC_OK;
+    snprintf(m->state.error, sizeof m->state.error, "no memory for %zu bytes on the device", bytes);
+    return TVMCC_E_DEVICE;
+}
+
+static void metal_free(void *self, void *memory)
+{
+    release(self, &memory);
+}
+
+static char *cells(Metal *m, void *memory)
+{
+    return ASK(char *)(memory, name(m, "contents"));
+}
+
+static int32_t metal_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes)
+{
+    int32_t rc = metal_wait(self);
+
+    if (!rc)
+        memcpy(cells(self, memory) + offset, host, bytes);
+    return rc;
+}
+
+static int32_t metal_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    int32_t rc = metal_wait(self);
+
+    if (!rc)
+        memcpy(host, cells(self, memory) + offset, bytes);
+    return rc;
+}
+
+static int32_t metal_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
+                          size_t bytes)
+{
+    Metal  *m = self;
+    int32_t rc;
+
+    if ((to_offset | from_offset | bytes) % COPY_ALIGN) {
+        rc = metal_wait(m);
+        if (!rc)
+            memmove(cells(m, to) + to_offset, cells(m, from) + from_offset, bytes);
+        return rc;
+    }
+    rc = begin(m, true);
+    if (!rc)
+        SEND(void, Object, Word, Object, Word, Word)
+    (m->encoder, name(m, "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:"), from,
+     from_offset, to, to_offset, bytes);
+    return rc;
+}
+
+/* ---- programs ---------------------------------------------------------------------------------- */
+
+/* Arithmetic as it is written; the older of two ways where the newer is not there. */
+static Object compile_options(Metal *m)
+{
+    Object   o = ask(m, m->objc_getClass("MTLCompileOptions"), "new");
+    Selector mode = name(m, "setMathMode:");
+
+    if (SEND(signed char, Selector)(o, name(m, "respondsToSelector:"), mode))
+        SEND(void, long)(o, mode, MATH_SAFE);
+    else
+        SEND(void, signed char)(o, name(m, "setFastMathEnabled:"), 0);
+    return o;
+}
+
+static Object string_of(Metal *m, const void *text, size_t bytes)
+{
+    return SEND(Object, const void *, Word, Word)(ask(m, m->objc_getClass("NSString"), "alloc"),
+                                                  name(m, "initWithBytes:length:encoding:"), text,
+                                                  bytes, ENCODING_UTF8);
+}
+
+static int32_t metal_module_load(void *self, uint32_t form, const void *code, size_t bytes,
+                                 const char *options, void **module)
+{
+    Metal  *m = self;
+    Object  error = NULL;
+    int32_t rc = TVMCC_OK;
+
+    (void)options;
+    if (form != TVMCC_CODE_SOURCE)
+        return TVMCC_E_MISMATCH;
+    void  *pool = m->objc_autoreleasePoolPush();
+    Object text = string_of(m, code, bytes), how = compile_options(m);
+    *module = SEND(Object, Object, Object, Object *)(
+        m->device, name(m, "newLibraryWithSource:options:error:"), text, how, &error);
+    if (!*module) /* with warnings, there is an error beside it */
+        rc = fail(m, "the compiler", error);
+    release(m, &text);
+    release(m, &how);
+    m->objc_autoreleasePoolPop(pool);
+    return rc;
+}
+
+static void metal_release(void *self, void *object)
+{
+    release(self, &object);
+}
+
+static int32_t metal_kernel(void *self, void *module, const char *symbol, void **kernel)
+{
+    Metal  *m = self;
+    Object  error = NULL;
+    void   *pool = m->objc_autoreleasePoolPush();
+    Object  text = string_of(m, symbol, strlen(symbol));
+    Object  function = SEND(Object, Object)(module, name(m, "newFunctionWithName:"), text);
+    int32_t rc = TVMCC_OK;
+
+    *kernel = function ? SEND(Object, Object, Object *)(
+                             m->device, name(m, "newComputePipelineStateWithFunction:error:"),
+                             function, &error)
+                       : NULL;
+    if (!*kernel)
+        rc = fail(m, symbol, error);
+    release(m, &text);
+    release(m, &function);
+    m->objc_autoreleasePoolPop(pool);
+    return rc;
+}
+
+static int32_t check_block(Metal *m, Object kernel, Size block)
+{
+    Word most = ASK(Word)(kernel, name(m, "maxTotalThreadsPerThreadgroup"));
+
+    if (block.width * block.height * block.depth <= most)
+        return TVMCC_OK;
+    snprintf(m->state.error, sizeof m->state.error,
+             "a block of %zu threads: this device runs %zu of the kernel",
+             block.width * block.height * block.depth, most);
+    return TVMCC_E_DEVICE;
+}
+
+/* Buffers by their number, then all values as one array. */
+static int32_t give(Metal *m, const tvmcc_arg *args, uint32_t nargs)
+{
+    int64_t  values[MAX_VALUES];
+    uint32_t nbuffers = 0, n = 0;
+
+    for (uint32_t i = 0; i < nargs; i++) {
+        const tvmcc_arg *a = &args[i];
+
+        if (a->kind == TVMCC_ARG_BUFFER)
+            SEND(void, const void *, Word, Word)
+        (m->encoder, name(m, "setBuffer:offset:atIndex:"), a->p, 0, nbuffers++);
+        else if (a->kind != TVMCC_ARG_VALUE || a->bytes != sizeof *values ||
+                 n == MAX_VALUES) return TVMCC_E_MISMATCH;
+        else memcpy(&values[n++], a->p, sizeof *values);
+    }
+    SEND(void, const void *, Word, Word)
+    (m->encoder, name(m, "setBytes:length:atIndex:"), values, n * sizeof *values, nbuffers);
+    return TVMCC_OK;
+}
+
+static int32_t metal_launch(void *self, void *kernel, const uint32_t grid[3],
+                            const uint32_t block[3], const tvmcc_arg *args, uint32_t nargs)
+{
+    Metal  *m = self;
+    Size    blocks = {grid[0], grid[1], grid[2]}, threads = {block[0], block[1], block[2]};
+    int32_t rc = check_block(m, kernel, threads);
+
+    if (rc || (rc = begin(m, false)) != TVMCC_OK)
+        return rc;
+    SEND(void, Object)(m->encoder, name(m, "setComputePipelineState:"), kernel);
+    if ((rc = give(m, args, nargs)) != TVMCC_OK)
+        return rc;
+    SEND(void, Size, Size)
+    (m->encoder, name(m, "dispatchThreadgroups:threadsPerThreadgroup:"), blocks, threads);
+    return TVMCC_OK;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* An NSArray that is ours; nil where the system has only one device to offer. */
+static Object all_devices(Metal *m)
+{
+    void *call = dlsym(m->state.library, "MTLCopyAllDevices");
+    Object (*copy)(void);
+
+    if (!call)
+        return NULL;
+    memcpy(&copy, &call, sizeof copy);
+    return copy();
+}
+
+static const char *metal_open(DeviceState *state)
+{
+    Metal   *m = (Metal *)state;
+    uint32_t number = state->options.number;
+
+    if (number == TVMRT_FIRST_DEVICE) {
+        m->device = m->MTLCreateSystemDefaultDevice();
+    } else {
+        Object all = all_devices(m);
+
+        if (all && number < ASK(Word)(all, name(m, "count")))
+            m->device =
+                ask(m, SEND(Object, Word)(all, name(m, "objectAtIndex:"), number), "retain");
+        release(m, &all);
+    }
+    if (!m->device)
+        return number == TVMRT_FIRST_DEVICE ? state->driver->no_device
+                                            : "no Metal device of that number";
+    m->queue = ask(m, m->device, "newCommandQueue");
+    return m->queue ? NULL : "no Metal command queue";
+}
+
+static void metal_close(DeviceState *state)
+{
+    Metal *m = (Metal *)state;
+
+    metal_wait(m);
+    release(m, &m->queue);
+    release(m, &m->device);
+}
+
+static void note_name(Metal *m, Object device, char *to)
+{
+    snprintf(to, TVMRT_DEVICE_NAME, "%s", text_of(m, ask(m, device, "name")));
+}
+
+static uint32_t metal_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+{
+    Metal   *m = (Metal *)state;
+    void    *pool = m->objc_autoreleasePoolPush();
+    Object   all = all_devices(m), only = all ? NULL : m->MTLCreateSystemDefaultDevice();
+    uint32_t found = all ? (uint32_t)ASK(Word)(all, name(m, "count")) : only != NULL;
+
+    for (uint32_t i = 0; i < found && i < n; i++)
+        note_name(m, only ? only : SEND(Object, Word)(all, name(m, "objectAtIndex:"), i), names[i]);
+    release(m, &only);
+    release(m, &all);
+    m->objc_autoreleasePoolPop(pool);
+    return found;
+}
+
+static const DeviceCall calls[] = {
+#define ROW(result, name, args) {#name, offsetof(Metal, name)},
+    CALLS(ROW)};
+
+/* Another system may have an implementation of the same interface. */
+#if defined(__APPLE__)
+#define LIBRARY "/System/Library/Frameworks/Metal.framework/Metal"
+#else
+#define LIBRARY "libMetal.so"
+#endif
+
+const DeviceDriver tvmrt_metal_driver = {
+    .title = "Metal",
+    .library = LIBRARY,
+    .no_library = "no " LIBRARY,
+    .no_call = LIBRARY " lacks a function",
+    .no_device = "no Metal device",
+    .bytes = sizeof(Metal),
+    .least = 16,
+    .ncalls = sizeof calls / sizeof *calls,
+    .calls = calls,
+    .open = metal_open,
+    .close = metal_close,
+    .names = metal_names,
+    .functions = {.alloc = metal_alloc,
+                  .free = metal_free,
+                  .upload = metal_upload,
+                  .download = metal_download,
+                  .copy = metal_copy,
+                  .module_load = metal_module_load,
+                  .module_free = metal_release,
+                  .kernel = metal_kernel,
+                  .kernel_free = metal_release,
+                  .launch = metal_launch,
+                  .wait = metal_wait},
+};

@@ -1,0 +1,60 @@
+#!/bin/sh
+# digits.sh <tvmcc> <source> <work> <mock>: the digits network for Metal on the mock library in <mock>: results, one
+# commit a run, two devices, and what is said and given back where calls fail.
+tvmcc=$1 model=$2/examples/digits work=$3/metal mock=$4
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
+export LD_LIBRARY_PATH="$mock${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" MOCK_METAL_LOG="$work/log"
+
+bad() { echo "$*"; cat out 2>/dev/null; exit 1; }
+calls() { grep -c "^$1" log; }
+# check <status> <text> <words of the command ..>
+check() {
+    status=$1 text=$2
+    shift 2
+    rm -f log
+    "$tvmcc" run "$@" --inputs "$model/inputs.npz" --expect "$model/outputs.npz" >out 2>&1
+    was=$?
+    [ $was = "$status" ] || bad "status $was, not $status, of run $*"
+    grep -q "$text" out || bad "no '$text' from run $*"
+}
+
+# All launches of a run are one command buffer.
+check 0 agrees "$model/digits.onnx" --target=metal
+[ "$(calls dispatchThreadgroups)" -gt 4 ] || bad "nothing was launched"
+[ "$(calls commit)" = 1 ] && [ "$(calls computeCommandEncoder)" = 1 ] || bad "more than one command buffer"
+check 0 agrees "$model/digits.onnx" --target=metal -O0
+MOCK_METAL_OLD=1 check 0 agrees "$model/digits.onnx" --target=metal # without setMathMode:
+
+# Equal bytes each time; one product for all devices.
+"$tvmcc" compile "$model/digits.onnx" --target=metal --emit=so -o libdigits.so || exit 1
+mkdir again
+"$tvmcc" compile "$model/digits.onnx" --target=metal -fno-cache --emit=so -o again/libdigits.so || exit 1
+cmp libdigits.so again/libdigits.so || exit 1
+check 0 agrees ./libdigits.so --device-number 1
+check 1 "no Metal device of that number" ./libdigits.so --device-number 2
+
+# What fails ends in a message, and all that was made until then is given back: else the mock ends the process.
+refused() { MOCK_METAL_FAIL=$1 check 1 "$2" ./libdigits.so; }
+refused MTLCreateSystemDefaultDevice "no Metal device"
+refused newCommandQueue "no Metal command queue"
+refused newBufferWithLength "no memory for [0-9]* bytes on the device"
+refused newLibraryWithSource "the compiler failed: the compiler is out of order"
+refused newFunctionWithName "k_.* failed: no reason given"
+refused newComputePipelineState "k_.* failed: the pipeline is out of order"
+refused commandBuffer "a command buffer failed"
+refused computeCommandEncoder "a command buffer failed"
+refused commit "a run on the device failed: the GPU stopped"
+MOCK_METAL_THREADS=16 check 1 "a block of [0-9]* threads: this device runs 16 of the kernel" ./libdigits.so
+"$tvmcc" doctor >out
+[ "$(grep -c '^Metal .*mock GPU [01]' out)" = 2 ] || bad "doctor lists no devices"
+
+# A kernel has 30 buffers.
+{
+    echo "fn @main($(seq -s ', ' -f '%%x%g: Tensor[(2,), f32]' 40)) {"
+    echo "  concatenate(($(seq -s ', ' -f '%%x%g' 40)), axis=0)"
+    echo "}"
+} >many.relay
+"$tvmcc" run many.relay --fill-mode=random --outputs many.npz >out 2>&1 || bad "run many.relay"
+"$tvmcc" run many.relay --target=metal --fill-mode=random --expect many.npz >out 2>&1 || bad "many tensors"
+grep -q agrees out || bad "many tensors"
+echo "all as expected"

@@ -1,0 +1,163 @@
+/* Launches on the CPU: blocks one after the other, their threads in turn. */
+#include "mock.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum { STACK = 64 * 1024, MARK = 64, HEAD = 256 };
+
+/* ---- a block as fibers --------------------------------------------------------------------------- */
+
+typedef struct {
+    ucontext_t context;
+    char      *stack;
+    MockIndex  thread;
+    bool       done;
+} Fiber;
+
+static struct {
+    ucontext_t        back;
+    Fiber             fiber[MOCK_THREADS], *now;
+    const MockKernel *k;
+    void            **args;
+} block;
+
+static void at_barrier(void)
+{
+    swapcontext(&block.now->context, &block.back);
+}
+
+static void start(void)
+{
+    block.k->run(block.args);
+    block.now->done = true;
+    swapcontext(&block.now->context, &block.back);
+}
+
+static void make_fibers(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        Fiber *b = &block.fiber[i];
+
+        if (!b->stack)
+            b->stack = malloc(STACK);
+        b->done = false;
+        getcontext(&b->context);
+        b->context.uc_stack.ss_sp = b->stack;
+        b->context.uc_stack.ss_size = STACK;
+        b->context.uc_link = NULL;
+        makecontext(&b->context, start, 0);
+    }
+}
+
+/* From barrier to barrier; false if some threads ended where others wait. */
+static bool run_fibers(unsigned n)
+{
+    unsigned done = 0;
+
+    *block.k->barrier = at_barrier;
+    make_fibers(n);
+    while (done < n) {
+        unsigned before = done;
+
+        for (unsigned i = 0; i < n; i++) {
+            block.now = &block.fiber[i];
+            if (block.now->done)
+                continue;
+            *block.k->thread = block.now->thread;
+            swapcontext(&block.back, &block.now->context);
+            done += block.now->done;
+        }
+        if (done != before && done < n)
+            return false;
+    }
+    return true;
+}
+
+static bool run_block(unsigned threads)
+{
+    const MockKernel *k = block.k;
+
+    if (k->barriers)
+        return run_fibers(threads);
+    for (unsigned i = 0; i < threads; i++) {
+        *k->thread = block.fiber[i].thread;
+        k->run(block.args);
+    }
+    return true;
+}
+
+bool mock_run(const MockKernel *k, MockIndex grid, MockIndex size, void **args)
+{
+    unsigned n = 0;
+
+    block.k = k;
+    block.args = args;
+    for (unsigned z = 0; z < size.z; z++)
+        for (unsigned y = 0; y < size.y; y++)
+            for (unsigned x = 0; x < size.x; x++)
+                block.fiber[n++].thread = (MockIndex){x, y, z};
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                *k->block = (MockIndex){x, y, z};
+                if (!run_block(n))
+                    return false;
+            }
+    return true;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------- */
+
+static void *symbol(void *library, const char *prefix, const char *name)
+{
+    char text[300];
+
+    snprintf(text, sizeof text, "%s%s", prefix, name);
+    return dlsym(library, text);
+}
+
+bool mock_find(void *library, const char *name, MockKernel *out)
+{
+    void *run = symbol(library, "mock_run_", name);
+
+    if (!run)
+        return false;
+    memcpy(&out->run, &run, sizeof run);
+    out->threads = *(const int *)symbol(library, "mock_threads_", name);
+    out->barriers = *(const int *)symbol(library, "mock_barriers_", name);
+    out->nargs = *(const int *)symbol(library, "mock_args_", name);
+    out->thread = dlsym(library, "mock_thread");
+    out->block = dlsym(library, "mock_block");
+    out->barrier = dlsym(library, "mock_barrier");
+    return true;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+void *mock_alloc(size_t bytes)
+{
+    size_t all = (bytes + MARK + HEAD - 1) / HEAD * HEAD + HEAD;
+    char  *p = aligned_alloc(HEAD, all);
+
+    memset(p, 0xff, all);
+    memcpy(p, &bytes, sizeof bytes);
+    return p + HEAD;
+}
+
+void mock_free(void *memory, const char *who)
+{
+    unsigned char *p = memory;
+    size_t         bytes;
+
+    memcpy(&bytes, p - HEAD, sizeof bytes);
+    for (long i = 0; i < MARK; i++)
+        if (p[(long)bytes + i] != 0xff || p[-i - 1] != 0xff) {
+            fprintf(stderr, "mock %s: memory beside an allocation was written\n", who);
+            abort();
+        }
+    free(p - HEAD);
+}
