@@ -125,12 +125,14 @@ static bool import_operators(TfliteScope *s, bool top)
         uint32_t              before = diag_errors(c->diags);
         TfliteNode            n = {.b.c = c, .im = im, .scope = s, .p = p, .nout = p->out.n};
 
+        if (p->left_out)
+            continue;
         if (top)
             im->ordinal = i + 1;
         if (++im->converted > TFLITE_MAX_OPERATORS)
             return error_at(c, E_UNSUPPORTED, (Loc){.file = im->path},
                             "the model comes to more than %d operators", TFLITE_MAX_OPERATORS);
-        n.row = tflite_row(code);
+        n.row = p->sets_item ? &tflite_item_row : tflite_row(code);
         n.b.what = tflite_op_name(c, code);
         n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, tflite_node_name(s->g, p))};
         n.out = NEW_ARRAY(c->arena, const Expr *, n.nout < 4 ? 4 : n.nout);
@@ -334,5 +336,7 @@ const Module *tflite_import(Ctx *c, const char *path, Bytes file, const ImportOp
     (void)files; /* all is in this one */
     if (!tflite_read(c, (Loc){.file = path}, file, &m) || !tflite_survey(&im))
         return NULL;
+    for (uint32_t i = 0; i < m.graphs.n; i++)
+        tflite_find_lists(&im, m.graphs.at[i]);
     return import_main(&im, o);
 }

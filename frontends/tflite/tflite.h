@@ -2,6 +2,7 @@
  *
  *   schema.c     the tables of the file, and whether they refer to each other rightly
  *   survey.c     all operators before anything is built: what is not supported or not known
+ *   lists.c      what converters make of TensorFlow's lists, put together again
  *   import.c     inputs, outputs and names; one operator after another
  *   tensor.c     constants, quantization
  *   node.c       what converters ask of an operator: options, values, images, axes
@@ -56,6 +57,7 @@ typedef struct {
     FbVector in, out; /* i32; -1: left out */
     FbTable  options, options2;
     Bytes    custom;
+    bool     sets_item, left_out; /* lists.c */
 } TfliteOperator;
 typedef struct {
     FbTables    tensors, operators; /* TfliteTensor, TfliteOperator */
@@ -241,6 +243,11 @@ const char *tflite_reducer(TfliteNode *n, int64_t graph);
 /* False with errors, all at once, if some operator cannot be what it says. */
 bool        tflite_survey(TfliteImport *im);
 const char *tflite_node_name(const TfliteGraph *g, const TfliteOperator *p);
+
+/* ---- lists.c --------------------------------------------------------------------------------------- */
+
+void                   tflite_find_lists(TfliteImport *im, TfliteGraph *g);
+extern const TfliteRow tflite_item_row; /* of operators that set an item: (list, item, number) */
 
 /* ---- tensor.c -------------------------------------------------------------------------------------- */
 

@@ -96,3 +96,34 @@ def run_variables(r):
     m.op("READ_VARIABLE", [h], w, "ReadVariableOptions")
     m.op("MUL", [x, w], m.output("y", [3]), "MulOptions")
     return m, f32(r, 3)
+
+
+@model
+def run_list_items(r):
+    """Sums of rows so far, into a list, as TensorFlow's converter writes it."""
+    m = Model()
+    x = m.input("x", [5, 2])
+    test, body = Graph(m, "test"), Graph(m, "body")
+    i, s, l, x0 = test.input("i", [], "int32"), test.input("s", [2]), test.input("l", [5, 2]), test.input("x0", [5, 2])
+    test.op("LESS", [i, test.const(np.int32(5))], test.output("go", [], "bool"))
+    i, s, l, x0 = body.input("i", [], "int32"), body.input("s", [2]), body.input("l", [5, 2]), body.input("x0", [5, 2])
+    row, i1, s1 = body.tensor("row", [2]), body.output("i1", [], "int32"), body.output("s1", [2])
+    body.op("GATHER", [x0, i], row, "GatherOptions", axis=0)
+    body.op("ADD", [i, body.const(np.int32(1))], i1, "AddOptions")
+    body.op("ADD", [s, row], s1, "AddOptions")
+    parts = []
+    for name, at, rest in (("size", i, -1), ("begin", i1, 0)):
+        one, both, part = body.tensor(name + "0", [1], "int32"), body.tensor(name, [2], "int32"), body.tensor(name + "_part", [], signature=[-1, 2])
+        body.op("RESHAPE", [at, body.const(np.int32([1]))], one)
+        body.op("CONCATENATION", [one, body.const(np.int32([rest]))], both, "ConcatenationOptions", axis=0)
+        of = [l, body.const(np.int32([0, 0])), both] if name == "size" else [l, both, body.const(np.int32([-1, -1]))]
+        body.op("SLICE", of, part)
+        parts.append(part)
+    item = body.tensor("item", [1, 2])
+    body.op("RESHAPE", [s1, body.const(np.int32([1, 2]))], item)
+    body.op("CONCATENATION", [parts[0], item, parts[1]], body.output("l1", [5, 2]), "ConcatenationOptions", axis=0)
+    body.graph.outputs.append(x0)
+    m.op("WHILE", [m.const(np.int32(0)), m.const(np.zeros(2, np.float32)), m.const(np.zeros((5, 2), np.float32)), x],
+         [m.tensor("n", [], "int32"), m.output("s", [2]), m.output("l", [5, 2]), m.tensor("x1", [5, 2])], "WhileOptions",
+         condSubgraphIndex=test.number, bodySubgraphIndex=body.number)
+    return m, f32(r, 5, 2)
