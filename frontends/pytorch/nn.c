@@ -229,7 +229,7 @@ static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y)
 }
 
 /* Many rows against one matrix are one product of two matrices. */
-static const Expr *rows_times(PtNode *n, const Expr *x, const Expr *y, bool ty)
+static const Expr *rows_times(PtNode *n, const Expr *x, const Expr *y)
 {
     const Build *b = &n->b;
     const Idx   *dims[MAX_RANK], *k = expr_form(x, expr_rank(x) - 1), *rows;
@@ -239,8 +239,8 @@ static const Expr *rows_times(PtNode *n, const Expr *x, const Expr *y, bool ty)
     rows = idx_const(b->c->arith, 1);
     for (uint32_t i = 0; i + 1 < rank; i++)
         rows = idx_mul(b->c->arith, rows, dims[i] = expr_form(x, i));
-    dims[rank - 1] = expr_form(y, !ty);
-    r = matmul2(b, build_reshape_to(b, x, 2, (const Idx *[]){rows, k}), y, ty);
+    dims[rank - 1] = expr_form(y, 1);
+    r = matmul2(b, build_reshape_to(b, x, 2, (const Idx *[]){rows, k}), y, false);
     return build_reshape_to(b, r, rank, dims);
 }
 
@@ -275,14 +275,15 @@ const Expr *pt_matmul(PtNode *n, const Expr *x, const Expr *y)
     }
     if (rx == 2 && ry == 2)
         return matmul2(b, x, y, false);
-    return ry == 2 ? rows_times(n, x, y, false) : matmul_batched(b, x, y);
+    return ry == 2 ? rows_times(n, x, y) : matmul_batched(b, x, y);
 }
 
 const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias)
 {
-    const Build *b = &n->b;
-    const Expr  *y;
-    uint32_t     rank;
+    const Build  *b = &n->b;
+    BiasAddAttrs *a = ATTRS(b, BiasAddAttrs);
+    const Expr   *y;
+    uint32_t      rank;
 
     if (!x || !w)
         return NULL;
@@ -290,15 +291,15 @@ const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias)
     if (rank < 1 || expr_rank(w) != 2 || expr_form(w, 1) != expr_form(x, rank - 1))
         return pt_error(n, E_IMPORT, "the weight is %s for data %s", type_text(b->c, w->type),
                         type_text(b->c, x->type));
-    y = rank == 1   ? build_reshape_to(b, matmul2(b, build_expand_dims(b, x, 0, 1), w, true), 1,
-                                       (const Idx *[]){expr_form(w, 0)})
-        : rank == 2 ? matmul2(b, x, w, true)
-                    : rows_times(n, x, w, true);
+    y = matmul2(b, rank == 1 ? build_expand_dims(b, x, 0, 1) : x, w, true);
+    if (rank == 1)
+        y = build_reshape_to(b, y, 1, (const Idx *[]){expr_form(w, 0)});
     if (!y || !bias)
         return y;
-    return rank == 2 && expr_rank(bias) == 1 && expr_form(bias, 0) == expr_form(y, 1)
-               ? build2(b, "nn.bias_add", y, bias, NULL)
-               : build_add(b, y, bias);
+    if (expr_rank(bias) != 1 || expr_form(bias, 0) != expr_form(w, 0))
+        return build_add(b, y, bias);
+    a->axis = -1;
+    return build2(b, "nn.bias_add", y, bias, a);
 }
 
 bool aten_linear(PtNode *n)

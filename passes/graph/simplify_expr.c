@@ -9,8 +9,10 @@
  *   x / 2^k                       -> x * 2^-k            exact
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
- *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
- *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
+ *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])
+ *   reshape(nn.dense(reshape(x))) -> nn.dense(x)         rows that were put together meanwhile;
+ * bias too nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
+ *   nn.batch_matmul(x, const [1, k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
@@ -83,9 +85,45 @@ static bool no_zero_dim(const Type *t)
     return true;
 }
 
+static const Expr *view(Ctx *c, const Expr *e);
+
+/* The layer in a view of e, which its bias may follow; NULL: there is none. */
+static const Expr *dense_of(const Expr *e)
+{
+    if (call_is(e, "nn.bias_add") && expr_has_shape(e) &&
+        axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, e->type->n) + 1 == e->type->n)
+        e = call_arg(e, 0);
+    return call_is(e, "nn.dense") ? e : NULL;
+}
+
+/* reshape(nn.dense(reshape(x))): the rows that were put together stay apart, so that what follows
+ * can join the product. */
+static const Expr *rows_apart(Ctx *c, const Expr *e, const Expr *dense)
+{
+    const Expr   *v = call_arg(dense, 0), *w = call_arg(dense, 1), *x, *y;
+    const Idx    *dims[TE_MAX_AXES];
+    uint32_t      n = e->type->n;
+    BiasAddAttrs *a = ATTRS_NEW(c, BiasAddAttrs);
+
+    if (!is_view(v) || !expr_has_shape(e) || n <= v->type->n || n > TE_MAX_AXES ||
+        !no_zero_dim(e->type) || !no_zero_dim(v->type) || e->type->dims[n - 1] != w->type->dims[0])
+        return e;
+    memcpy(dims, e->type->dims, n * sizeof *dims);
+    dims[n - 1] = v->type->dims[v->type->n - 1];
+    x = view(c, make_reshape_to(c, v, n, dims, v->loc));
+    y = make2(c, "nn.dense", x, w, ATTRS_COPY(c, DenseAttrs, dense), dense->loc);
+    if (!y || y->type != e->type || call_arg(e, 0) == dense)
+        return y && y->type == e->type ? y : e;
+    a->axis = -1;
+    return make2(c, "nn.bias_add", y, call_arg(call_arg(e, 0), 1), a, call_arg(e, 0)->loc);
+}
+
 static const Expr *view(Ctx *c, const Expr *e)
 {
     const Expr *x = call_arg(e, 0);
+
+    if (dense_of(x))
+        return rows_apart(c, e, dense_of(x));
 
     if (e->type == x->type)
         return x;
@@ -247,6 +285,27 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
     return e;
 }
 
+/* A number for each unit of a dense layer, in any order and of any rank. */
+static const Expr *dense_bias_form(Ctx *c, const Expr *e)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr   *x = call_arg(e, i), *k = call_arg(e, 1 - i);
+        BiasAddAttrs *a;
+        int64_t       units, n;
+
+        if (!call_is(x, "nn.dense") || k->kind != EXPR_CONST || !is_float(e) ||
+            x->type != e->type || k->type->n < 1 || k->type->n > x->type->n ||
+            !type_dim(x->type, x->type->n - 1, &units) || !type_elems(k->type, &n) || n != units ||
+            k->type->dims[k->type->n - 1] != x->type->dims[x->type->n - 1])
+            continue;
+        a = ATTRS_NEW(c, BiasAddAttrs);
+        a->axis = -1;
+        return make2(c, "nn.bias_add", x, k->type->n == 1 ? k : make_reshape(c, k, 1, &n, k->loc),
+                     a, e->loc);
+    }
+    return e;
+}
+
 /* A border of zeros, or of what stands for zero, becomes the convolution's own padding. */
 static const Expr *pad_into_conv(Ctx *c, const Expr *e)
 {
@@ -359,13 +418,18 @@ static const Expr *dense_form(Ctx *c, const Expr *e)
     const Expr *x = call_arg(e, 0), *w = call_arg(e, 1), *y;
     DenseAttrs *d;
 
-    if (ta || *out_dtype || !is_float(e) || w->kind != EXPR_CONST || w->type->n != 2 ||
+    if (ta || *out_dtype || !is_float(e) || w->kind != EXPR_CONST || w->type->n < 2 ||
         x->type->n < 2)
         return e;
-    if (!tb)
+    for (uint32_t i = 0; i + 2 < w->type->n; i++)
+        if (w->type->dims[i]->lo != 1 || w->type->dims[i]->hi != 1)
+            return e;
+    if (w->type->n > 2)
+        w = make_reshape_to(c, w, 2, w->type->dims + w->type->n - 2, w->loc);
+    if (w && !tb)
         w = make1(c, "transpose", w, ATTRS_NEW(c, TransposeAttrs), w->loc);
     d = ATTRS_NEW(c, DenseAttrs);
-    y = make2(c, "nn.dense", x, w, d, e->loc);
+    y = w ? make2(c, "nn.dense", x, w, d, e->loc) : NULL;
     return y && y->type == type_plain(c, e->type) ? y : e;
 }
 
@@ -400,6 +464,8 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         e = arithmetic(c, e);
     if (e && call_is(e, "add"))
         e = bias_form(c, e);
+    if (e && call_is(e, "add"))
+        e = dense_bias_form(c, e);
     return e;
 }
 

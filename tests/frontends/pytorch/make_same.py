@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes same/NAME.pt2, .pt and .onnx, a network each, as PyTorch saves it in three ways.
+"""Writes same/NAME.pt2, .pt, .onnx and .dynamo.onnx, a network each, as PyTorch saves it, the last by its newer exporter.
 
     python make_same.py     (torch 2.15, onnx)
 
@@ -15,6 +15,7 @@ from torch import nn
 from make_ops import small as small_program
 from make_script import small as small_module
 
+torch.manual_seed(3)
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "same")
 
 
@@ -35,22 +36,45 @@ class Residual(nn.Module):
         return torch.relu(x + self.body(x))
 
 
+class Block(nn.Module):
+    """Of a transformer: each product is behind a reshape, or before one."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        n, t, d = x.shape
+        q, k, v = self.qkv(x).view(n, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).unbind()
+        y = torch.softmax(q @ k.transpose(2, 3), -1) @ v
+        x = self.norm(x + self.out(y.transpose(1, 2).reshape(n, t, d)))
+        return x + self.down(torch.relu(self.up(x)))
+
+
 def networks():
     yield "convolutions", nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), Residual(8),
                                         nn.Conv2d(8, 8, 3, 1, 1, groups=8), nn.Hardswish(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
                                         nn.Linear(8, 5), nn.Softmax(1)), torch.randn(1, 3, 16, 16)
+    yield "transformer", nn.Sequential(Block(16, 2), nn.Linear(16, 4)), torch.randn(1, 6, 16)
     yield "products", nn.Sequential(nn.Linear(12, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4), nn.Sigmoid()), torch.randn(2, 12)
 
 
 for NAME, NET, X in networks():
     NET.eval()
+    for m in NET.modules():  # a bias of zeros goes in some of the forms
+        if isinstance(m, nn.BatchNorm2d):
+            for t in (m.weight, m.bias, m.running_mean, m.running_var):
+                nn.init.uniform_(t, 0.5, 1.5)
     path = os.path.join(FOLDER, NAME)
     with torch.no_grad():
         program, saved = io.BytesIO(), io.BytesIO()
         torch.export.save(torch.export.export(NET, (X,)), program)
         torch.jit.save(torch.jit.trace(NET, X), saved)
-        torch.onnx.export(NET, (X,), path + ".onnx", dynamo=False, input_names=["input"], output_names=["output_0"])
-        onnx.save(bare(onnx.load(path + ".onnx")), path + ".onnx")
+        for ending, dynamo in ((".onnx", False), (".dynamo.onnx", True)):
+            torch.onnx.export(NET, (X,), path + ending, dynamo=dynamo, external_data=False, input_names=["input"],
+                              output_names=["output_0"])
+            onnx.save(bare(onnx.load(path + ending)), path + ending)
         numpy.savez_compressed(path + ".in.npz", input=X.numpy())
         numpy.savez_compressed(path + ".out.npz", output_0=NET(X).numpy())
     for ending, data in ((".pt2", small_program(program)), (".pt", small_module(saved))):

@@ -1,16 +1,16 @@
 #!/bin/bash
 # same.sh <tvmcc> <folder> <work folder>
 #
-# One network as TorchScript, as a program of torch.export and as ONNX (make_same.py): the kernels and how
+# One network as TorchScript, as a program of torch.export and as ONNX of both exporters (make_same.py): the kernels and how
 # often they are called are the same, whose names are hashes of what they compute, and so are the results.
 set -e
 . "$(dirname "$0")/../../lib.sh"
 fuzz=$(realpath "$(dirname "$0")/../../fuzz") tvmcc=$(realpath "$1") folder=$(realpath "$2")
 enter "$3"
 
-for model in "$folder"/*.onnx; do
-    name=$(basename "$model" .onnx)
-    for ending in onnx pt2 pt; do
+for model in "$folder"/*.pt2; do
+    name=$(basename "$model" .pt2)
+    for ending in onnx dynamo.onnx pt2 pt; do
         file=$folder/$name.$ending
         shape=$(python3 -c "import sys; sys.path.insert(0, '$fuzz'); import mutated; print(*mutated.shapes('$file'))")
         "$tvmcc" "$file" $shape -mcpu=x86-64-v3 --emit=sched -o - 2>messages |
