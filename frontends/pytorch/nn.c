@@ -15,7 +15,7 @@ static const Expr *rounded(const Build *b, const Expr *y, DType t)
 
 /* ---- convolution ---------------------------------------------------------------------------------- */
 
-enum { MAX_SPATIAL = 2 };
+enum { MAX_SPATIAL = 3 };
 
 typedef struct {
     const Expr *x, *w, *bias;
@@ -161,13 +161,27 @@ static const Expr *conv_transpose(const Build *b, const Conv *k)
     return one ? dropped(b, y) : y;
 }
 
+static const Expr *conv_volume(const Build *b, const Conv *k)
+{
+    BuildWindow w;
+
+    memcpy(w.kernel, k->kernel, sizeof w.kernel);
+    memcpy(w.stride, k->stride, sizeof w.stride);
+    memcpy(w.dilation, k->dilation, sizeof w.dilation);
+    memcpy(w.begin, k->begin, sizeof w.begin);
+    memcpy(w.end, k->end, sizeof w.end);
+    return k->transposed ? build_conv_transpose_volume(b, k->x, k->w, &w, k->extra, k->groups)
+                         : build_conv_volume(b, k->x, k->w, &w, k->groups, pt_sum_dtype(k->x));
+}
+
 static bool conv(PtNode *n, Conv *k)
 {
     const Build *b = &n->b;
     DType        t = expr_dtype(k->x);
-    const Expr  *y = k->transposed  ? conv_transpose(b, k)
-                     : k->dims == 1 ? conv1d(b, k)
-                                    : conv2d(b, k);
+    const Expr  *y = k->dims == 3    ? conv_volume(b, k)
+                     : k->transposed ? conv_transpose(b, k)
+                     : k->dims == 1  ? conv1d(b, k)
+                                     : conv2d(b, k);
 
     if (!(y = rounded(b, y, t)))
         return false;
@@ -185,6 +199,7 @@ bool aten_conv(PtNode *n)
     return read_conv(n,
                      strstr(n->p->target, "conv1d")   ? 1
                      : strstr(n->p->target, "conv2d") ? 2
+                     : strstr(n->p->target, "conv3d") ? 3
                                                       : 0,
                      &k) &&
            conv(n, &k);

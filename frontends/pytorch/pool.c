@@ -1,4 +1,4 @@
-/* Pooling over one or two dimensions, and images of other sizes. */
+/* Pooling over one to three dimensions, and images of other sizes. */
 #include "frontends/pytorch/pytorch.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 typedef struct {
     const Expr *x;
     uint32_t    dims;
-    int64_t     kernel[2], stride[2], dilation[2], pad[2];
+    int64_t     kernel[3], stride[3], dilation[3], pad[3];
     bool        ceil_mode, include_pad, batch;
 } Pool;
 
@@ -47,7 +47,7 @@ static bool read_window(PtNode *n, Pool *k)
 /* The result without the dimensions that were added. */
 static const Expr *finished(const Build *b, const Pool *k, const Expr *y)
 {
-    const Idx *dims[4];
+    const Idx *dims[5];
     uint32_t   d = 0;
 
     if (!y)
@@ -58,13 +58,30 @@ static const Expr *finished(const Build *b, const Pool *k, const Expr *y)
     return build_reshape_to(b, y, d, dims);
 }
 
+static const Expr *pooled_volume(const Build *b, const char *op, const Pool *k)
+{
+    BuildWindow w;
+
+    memcpy(w.kernel, k->kernel, sizeof w.kernel);
+    memcpy(w.stride, k->stride, sizeof w.stride);
+    memcpy(w.dilation, k->dilation, sizeof w.dilation);
+    memcpy(w.begin, k->pad, sizeof w.begin);
+    memcpy(w.end, k->pad, sizeof w.end);
+    return finished(
+        b, k, build_pool_volume(b, op, k->x, &w, (BuildPooling){k->ceil_mode, k->include_pad}));
+}
+
 static const Expr *pooled(PtNode *n, const char *op, const Pool *k)
 {
     const Build *b = &n->b;
     Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
     bool         one = k->dims == 1;
     uint32_t     last = k->dims - 1;
-    const Expr  *x = one ? build_expand_dims(b, k->x, 2, 1) : k->x;
+
+    if (k->dims == 3)
+        return pooled_volume(b, op, k);
+
+    const Expr *x = one ? build_expand_dims(b, k->x, 2, 1) : k->x;
 
     a->pool_size = ints_of(b->c, 2, one ? 1 : (int)k->kernel[0], (int)k->kernel[last]);
     a->strides = ints_of(b->c, 2, one ? 1 : (int)k->stride[0], (int)k->stride[last]);
@@ -78,7 +95,7 @@ static const Expr *pooled(PtNode *n, const char *op, const Pool *k)
 
 static uint32_t spatial(const PtNode *n)
 {
-    return strstr(n->p->target, "pool1d") ? 1 : 2;
+    return strstr(n->p->target, "pool1d") ? 1 : strstr(n->p->target, "pool3d") ? 3 : 2;
 }
 
 bool aten_max_pool(PtNode *n)
@@ -128,31 +145,32 @@ static const Expr *averages(const Build *b, DType t, int64_t in, int64_t out)
     return build_const(b, t, 2, dims, at);
 }
 
-/* Uneven windows as products with matrices: rows, then columns. */
+/* Uneven windows as products with matrices, along one dimension after another. */
 static const Expr *by_averages(PtNode *n, const Expr *x, const int64_t *want, uint32_t dims)
 {
     const Build *b = &n->b;
     DType        t = expr_dtype(x);
+    uint32_t     rank = expr_rank(x);
+    int64_t      axes[MAX_RANK];
 
     for (uint32_t i = 0; i < dims && x; i++) {
-        uint32_t    axis = expr_rank(x) - 1 - i;
+        uint32_t    axis = rank - 1 - i;
         const Expr *m = averages(b, t, build_dim(b, x, axis), want[dims - 1 - i]);
 
         if (!m)
             return pt_error(n, E_UNSUPPORTED, "windows of %s", type_text(b->c, x->type));
-        if (i == 0) {
-            x = pt_linear(n, x, m, NULL);
-        } else {
-            x = build_transpose(b, x, 4, (int64_t[]){0, 1, 3, 2});
-            x = build_transpose(b, pt_linear(n, x, m, NULL), 4, (int64_t[]){0, 1, 3, 2});
-        }
+        for (uint32_t d = 0; d < rank; d++)
+            axes[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
+        x = i == 0 ? x : build_transpose(b, x, rank, axes);
+        x = pt_linear(n, x, m, NULL);
+        x = i == 0 ? x : build_transpose(b, x, rank, axes);
     }
     return x;
 }
 
 static const Expr *whole(PtNode *n, const char *op, const Pool *k)
 {
-    int64_t axes[2] = {2, 3};
+    int64_t axes[3] = {2, 3, 4};
 
     if (k->dims == 2)
         return build1(&n->b, !strcmp(op, "max") ? "nn.global_max_pool2d" : "nn.global_avg_pool2d",
@@ -164,7 +182,7 @@ static bool adaptive(PtNode *n, const char *op)
 {
     const Build *b = &n->b;
     Pool         k = {0};
-    int64_t      want[2];
+    int64_t      want[3];
     bool         all = true, even = true;
     Dims         size;
 
@@ -208,55 +226,112 @@ bool aten_adaptive_max_pool(PtNode *n)
 
 /* ---- other sizes ---------------------------------------------------------------------------------------- */
 
-/* Sizes, or factors; cells lie as half_pixel or align_corners has them. */
+/* A size, and the factor that it came from, of each dimension. */
+typedef struct {
+    uint32_t    dims;
+    const Idx  *size[3];
+    double      scale[3]; /* 0: not given */
+    const char *method, *coordinates, *rounding;
+} Resize;
+
+static void read_factors(PtNode *n, Resize *r)
+{
+    static const char *const names[] = {"scales_d", "scales_h", "scales_w"};
+    const PtArg             *f = pt_arg(n, "scale_factors");
+
+    for (uint32_t i = 0; i < r->dims; i++)
+        r->scale[i] = pt_float(n, r->dims == 1 ? "scales" : names[3 - r->dims + i], 0);
+    for (uint32_t i = 0; f && f->kind == PT_LIST && f->n == r->dims && i < r->dims; i++)
+        r->scale[i] = f->at[i].f;
+}
+
+static const Idx *size_by(PtNode *n, const Idx *d, double factor)
+{
+    int64_t in;
+
+    if (!(factor > 0) || factor > 1e6)
+        return pt_error(n, E_IMPORT, "a factor of %g", factor);
+    if (idx_is_const(d, &in))
+        return idx_const(n->b.c->arith, (int64_t)floor((double)in * factor));
+    if (factor == floor(factor))
+        return idx_mulc(n->b.c->arith, d, (int64_t)factor);
+    return pt_error(n, E_UNSUPPORTED, "a factor of %g for %s", factor, dim_text(n->b.c, d));
+}
+
+static bool read_sizes(PtNode *n, const Expr *x, Resize *r)
+{
+    Dims given;
+
+    if (pt_has(n, "output_size")) {
+        if (!pt_forms(n, "output_size", &given))
+            return false;
+        if (given.n != r->dims)
+            return pt_error(n, E_IMPORT, "output_size should have %u numbers", r->dims);
+        memcpy(r->size, given.at, r->dims * sizeof *r->size);
+        return true;
+    }
+    for (uint32_t i = 0; i < r->dims; i++)
+        if (!(r->size[i] = size_by(n, expr_form(x, 2 + i), r->scale[i])))
+            return false;
+    return true;
+}
+
+/* Of [N, C, H, W]; cells lie as half_pixel or align_corners has them. */
+static const Expr *resize_image(const Build *b, const Expr *x, const Resize *r, const Idx *rows,
+                                double row_scale, const Idx *columns, double column_scale)
+{
+    Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
+
+    a->size = dims_dup(b->c, (const Idx *[]){rows, columns}, 2);
+    if (row_scale > 0 && column_scale > 0 && strcmp(r->coordinates, "align_corners") != 0) {
+        double *s = NEW_ARRAY(b->c->arena, double, 2);
+
+        s[0] = row_scale, s[1] = column_scale;
+        a->scales = (Floats){2, s};
+    }
+    a->method = r->method;
+    a->coordinate_transformation_mode = r->coordinates;
+    a->rounding_method = r->rounding;
+    return build1(b, "image.resize2d", x, a);
+}
+
+/* The slices of a volume, then its depth with a slice as one row. */
+static const Expr *resize_volume(const Build *b, const Expr *x, const Resize *r)
+{
+    Arith     *A = b->c->arith;
+    const Idx *n = expr_form(x, 0), *c = expr_form(x, 1), *d = expr_form(x, 2);
+    const Idx *cells = idx_mul(A, r->size[1], r->size[2]);
+    const Idx *as_slices[] = {n, idx_mul(A, c, d), expr_form(x, 3), expr_form(x, 4)};
+    const Idx *as_rows[] = {n, c, d, cells};
+    const Idx *out[] = {n, c, r->size[0], r->size[1], r->size[2]};
+
+    x = resize_image(b, build_reshape_to(b, x, 4, as_slices), r, r->size[1], r->scale[1],
+                     r->size[2], r->scale[2]);
+    x = resize_image(b, build_reshape_to(b, x, 4, as_rows), r, r->size[0], r->scale[0], cells, 1);
+    return build_reshape_to(b, x, 5, out);
+}
+
 static bool resized(PtNode *n, const char *method, const char *coordinates, const char *rounding)
 {
-    const Build   *b = &n->b;
-    Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
-    const Expr    *x = pt_tensor(n, pt_has(n, "self") ? "self" : "input");
-    const PtArg   *f = pt_arg(n, "scale_factors");
-    double         scale[2] = {pt_float(n, "scales_h", 0), pt_float(n, "scales_w", 0)};
-    const Idx     *size[2];
-    Dims           given;
+    const Build *b = &n->b;
+    const Expr  *x = pt_tensor(n, pt_has(n, "self") ? "self" : "input");
+    Resize       r = {.method = method, .coordinates = coordinates, .rounding = rounding};
 
     if (!x)
         return false;
-    if (expr_rank(x) != 4)
+    r.dims = strstr(n->p->target, "1d") ? 1 : strstr(n->p->target, "3d") ? 3 : 2;
+    if (expr_rank(x) != r.dims + 2)
         return pt_error(n, E_UNSUPPORTED, "an image of %u dimensions", expr_rank(x));
-    if (f && f->kind == PT_LIST && f->n == 2)
-        for (uint32_t i = 0; i < 2; i++)
-            scale[i] = f->at[i].f;
-    if (pt_has(n, "output_size")) {
-        if (!pt_forms(n, "output_size", &given) || given.n != 2)
-            return pt_error(n, E_IMPORT, "output_size should have 2 numbers");
-        size[0] = given.at[0], size[1] = given.at[1];
-    } else {
-        for (uint32_t i = 0; i < 2; i++) {
-            const Idx *d = expr_form(x, 2 + i);
-            int64_t    in;
-
-            if (!(scale[i] > 0) || scale[i] > 1e6)
-                return pt_error(n, E_IMPORT, "a factor of %g", scale[i]);
-            if (idx_is_const(d, &in))
-                size[i] = idx_const(b->c->arith, (int64_t)floor((double)in * scale[i]));
-            else if (scale[i] == floor(scale[i]))
-                size[i] = idx_mulc(b->c->arith, d, (int64_t)scale[i]);
-            else
-                return pt_error(n, E_UNSUPPORTED, "a factor of %g for %s", scale[i],
-                                dim_text(b->c, d));
-        }
-    }
-    a->size = dims_dup(b->c, size, 2);
-    if (scale[0] > 0 && scale[1] > 0 && strcmp(coordinates, "align_corners") != 0) {
-        double *s = NEW_ARRAY(b->c->arena, double, 2);
-
-        memcpy(s, scale, sizeof scale);
-        a->scales = (Floats){2, s};
-    }
-    a->method = method;
-    a->coordinate_transformation_mode = coordinates;
-    a->rounding_method = rounding;
-    return pt_done(n, build1(b, "image.resize2d", x, a));
+    read_factors(n, &r);
+    if (!read_sizes(n, x, &r))
+        return false;
+    if (r.dims == 3)
+        return pt_done(n, resize_volume(b, x, &r));
+    if (r.dims == 2)
+        return pt_done(n, resize_image(b, x, &r, r.size[0], r.scale[0], r.size[1], r.scale[1]));
+    x = resize_image(b, build_expand_dims(b, x, 2, 1), &r, idx_const(b->c->arith, 1), 1, r.size[0],
+                     r.scale[0]);
+    return pt_done(n, finished(b, &(Pool){.dims = 1, .batch = true}, x));
 }
 
 bool aten_upsample_nearest(PtNode *n)
@@ -264,7 +339,7 @@ bool aten_upsample_nearest(PtNode *n)
     return resized(n, "nearest_neighbor", "asymmetric", "floor");
 }
 
-bool aten_upsample_bilinear(PtNode *n)
+bool aten_upsample_linear(PtNode *n)
 {
     return resized(n, "linear", pt_bool(n, "align_corners", false) ? "align_corners" : "half_pixel",
                    "round_prefer_floor");

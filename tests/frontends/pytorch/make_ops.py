@@ -222,6 +222,26 @@ def pooling():
 
 
 @family
+def volumes():
+    mods = dict(a=nn.Conv3d(2, 4, 3, 2, 1), b=nn.Conv3d(2, 2, (1, 3, 2), padding="same", groups=2, bias=False), n=nn.BatchNorm3d(2),
+                c=nn.Conv3d(2, 4, 2, dilation=2), d=nn.ConvTranspose3d(2, 4, 3, 2, 1, output_padding=1))
+    for core in (False, True):
+        record("conv3d" + "_core" * core, Of1(lambda s, x: {k: getattr(s, k)(x) for k in mods}, **mods), [random(2, 2, 5, 6, 7)], core=core)
+        record("pool3d" + "_core" * core, Of1(lambda s, x: {
+            "max": F.max_pool3d(x, 3, 2, 1), "ceil": F.max_pool3d(x, 3, 2, ceil_mode=True), "avg": F.avg_pool3d(x, 3, 2, 1),
+            "avgn": F.avg_pool3d(x, 3, 2, 1, count_include_pad=False), "one": F.adaptive_avg_pool3d(x, 1),
+            "even": F.adaptive_avg_pool3d(x, (2, 3, 2)), "odd": F.adaptive_avg_pool3d(x, (3, 4, 5)),
+            "amax": F.adaptive_max_pool3d(x, (2, 2, 2))}), [random(2, 3, 4, 6, 8)], core=core)
+    record("resize3d", Of1(lambda s, x: {
+        "near": F.interpolate(x, scale_factor=2), "nears": F.interpolate(x, size=(7, 5, 3)),
+        "lin": F.interpolate(x, scale_factor=(2, 1.5, 2), mode="trilinear"), "lins": F.interpolate(x, size=(3, 7, 5), mode="trilinear"),
+        "linc": F.interpolate(x, size=(9, 5, 2), mode="trilinear", align_corners=True)}), [random(2, 3, 4, 6, 3)])
+    record("resize1d", Of1(lambda s, x: {
+        "near": F.interpolate(x, scale_factor=2), "lin": F.interpolate(x, scale_factor=1.5, mode="linear"),
+        "linc": F.interpolate(x, size=9, mode="linear", align_corners=True)}), [random(2, 3, 4)])
+
+
+@family
 def norms():
     def trained(m):
         for name in "running_mean weight bias".split():
