@@ -155,7 +155,7 @@ bool set_weights(OptionParser *p, const Option *row, void *field, const char *ar
     return option_wrong(p, row, argument, "'embed', 'extern', 'file' or 'section'");
 }
 
-bool set_weights_dtype(OptionParser *p, const Option *row, void *field, const char *argument)
+bool set_float_type(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     static const struct {
         const char *text;
@@ -168,6 +168,12 @@ bool set_weights_dtype(OptionParser *p, const Option *row, void *field, const ch
             return true;
         }
     return option_wrong(p, row, argument, "'float32', 'float16' or 'bfloat16'");
+}
+
+bool set_mixed_ops(OptionParser *p, const Option *row, void *field, const char *argument)
+{
+    p->compile->mixed = true;
+    return set_names(p, row, field, argument);
 }
 
 bool set_policy(OptionParser *p, const Option *row, void *field, const char *argument)

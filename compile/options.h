@@ -48,10 +48,13 @@ typedef struct {
     bool        pic, fast_math, winograd, libm, cpu_check;
     bool        no_threads; /* -fthreads=none */
     bool        opt_level_given, winograd_given, threads_given;
-    bool        size;          /* -Os */
-    TextList    with, without; /* -fpass=, -fno-pass= */
-    PassOptions passes;        /* -O, --passes, --stop-after, ..., -j */
-    VEC(PathMap) path_maps;    /* -ffile-prefix-map */
+    bool        size;                  /* -Os */
+    bool        mixed;                 /* --mixed-precision */
+    DType       mixed_type, mixed_sum; /* bits 0: f16, f32 */
+    TextList    mixed_ops;             /* none: all that can be */
+    TextList    with, without;         /* -fpass=, -fno-pass= */
+    PassOptions passes;                /* -O, --passes, --stop-after, ..., -j */
+    VEC(PathMap) path_maps;            /* -ffile-prefix-map */
 
     /* what comes out */
     const char *entry; /* NULL: from the file's name */

@@ -118,6 +118,39 @@ void compile_settle(Diags *d, Arena *a, CompileOptions *o)
     o->cache = compile_cache(d, a, o);
 }
 
+/* Products of 16 bits: what was said about them, together. */
+static bool settle_mixed(Diags *d, Arena *a, CompileOptions *o)
+{
+    MixedPrecision *x = NEW(a, MixedPrecision);
+
+    if (!o->mixed && !o->mixed_type.bits && !o->mixed_sum.bits)
+        return true;
+    if (!o->mixed) {
+        diag_error(d, E_USAGE, NO_LOC,
+                   "the types of mixed precision are given, but not that it is used");
+        diag_hint(d,
+                  "--mixed-precision, in a manifest `precision: {mixed: [nn.conv2d, nn.dense]}`");
+        return false;
+    }
+    *x = (MixedPrecision){.type = o->mixed_type.bits ? o->mixed_type : DT_F16,
+                          .nops = o->mixed_ops.n,
+                          .ops = o->mixed_ops.at};
+    x->narrow_sums = o->mixed_sum.bits == 16;
+    if (!dtype_is_half(x->type) || (x->narrow_sums && !dtype_eq(x->type, o->mixed_sum))) {
+        diag_error(d, E_USAGE, NO_LOC, "mixed precision computes with %s and sums in %s",
+                   x->type.bits == 32          ? "float32"
+                   : x->type.code == DT_BFLOAT ? "bfloat16"
+                                               : "float16",
+                   o->mixed_sum.bits == 32          ? "float32"
+                   : o->mixed_sum.code == DT_BFLOAT ? "bfloat16"
+                                                    : "float16");
+        diag_hint(d, "sums are float32 or of the type that is computed with, float16 or bfloat16");
+        return false;
+    }
+    o->passes.mixed = x;
+    return true;
+}
+
 bool compile_settle_model(Diags *d, Arena *a, CompileOptions *o, const char *fallback)
 {
     uint32_t before = diag_errors(d);
@@ -133,6 +166,8 @@ bool compile_settle_model(Diags *d, Arena *a, CompileOptions *o, const char *fal
     if (o->variants.n && o->machine)
         return diag_error(d, E_USAGE, NO_LOC,
                           "'--machine' is one machine, '--cpu-variants' is for several");
+    if (!settle_mixed(d, a, o))
+        return false;
     compile_settle(d, a, o);
     o->target = compile_target_text(d, a, o, fallback);
     return diag_errors(d) == before;

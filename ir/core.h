@@ -315,10 +315,19 @@ typedef struct {
     void *user;
 } Cancel;
 
+/* Products of 16 bits in a model of f32 (passes/graph/to_mixed_precision.c). */
+typedef struct {
+    DType              type; /* f16, bf16 */
+    bool               narrow_sums;
+    uint32_t           nops; /* 0: all that can be */
+    const char *const *ops;
+} MixedPrecision;
+
 /* Passes that choose: what they may not take, and where they say what they chose among. */
 typedef struct {
-    uint64_t without; /* bits by the row of pass_table, of its algorithms */
-    StrBuf  *said;    /* NULL: nobody asks */
+    const MixedPrecision *mixed;   /* NULL: everything is as the model has it */
+    uint64_t              without; /* bits by the row of pass_table, of its algorithms */
+    StrBuf               *said;    /* NULL: nobody asks */
 } Choices;
 
 struct Ctx {

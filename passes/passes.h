@@ -68,12 +68,13 @@ typedef struct {
     /* without --passes: passes of the pipeline that are left out, or run at every level */
     uint32_t           nwithout, nwith;
     const char *const *without, *const *with;
-    const char   *stop_after;
-    const char   *print_after; /* "all" or a name; to stderr */
-    bool          verify_each, time_passes;
-    uint32_t      jobs;
-    const Tuning *tuning;  /* NULL: rules alone schedule */
-    DType         weights; /* f16, bf16: large constants are stored so; else as they are */
+    const char           *stop_after;
+    const char           *print_after; /* "all" or a name; to stderr */
+    bool                  verify_each, time_passes;
+    uint32_t              jobs;
+    const Tuning         *tuning;  /* NULL: rules alone schedule */
+    DType                 weights; /* f16, bf16: large constants are stored so; else as they are */
+    const MixedPrecision *mixed;   /* NULL: products are as the model has them */
     /* Constants stay where they are in memory: the plan's offsets are distances between them.  For
      * code that runs once, in this process. */
     bool in_place;
@@ -82,8 +83,10 @@ typedef struct {
     bool one_by_one;
 } PassOptions;
 
-/* Are there passes of the names that -fpass= and -fno-pass= give? */
+/* Are there passes of the names that -fpass= and -fno-pass= give, operators of mixed precision? */
 bool passes_check(Ctx *c, const PassOptions *o);
+/* Can all operators that are named take 16 bits?  E_USAGE if not. */
+bool mixed_precision_check(Ctx *c, const MixedPrecision *x);
 /* Run the graph pipeline for -O<n>. */
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
 /* The TIR pipeline, in the order of passes.def: from scheduled nests to what a plan holds, from

@@ -50,7 +50,8 @@ static bool listed(const char *name, uint32_t n, const char *const *list)
     return false;
 }
 
-/* -fpass= and -fno-pass= name passes, and leave those alone without which nothing is compiled. */
+/* -fpass= and -fno-pass= name passes, and leave those alone without which nothing is compiled;
+ * mixed precision names operators. */
 static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
 {
     if (o->passes && o->nwith + o->nwithout)
@@ -66,7 +67,7 @@ static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
         if (i >= o->nwith && pass_find(name)->opt == NEEDED)
             return error_at(c, E_USAGE, NO_LOC, "nothing is compiled without pass '%s'", name);
     }
-    return true;
+    return !o->mixed || mixed_precision_check(c, o->mixed);
 }
 
 bool passes_check(Ctx *c, const PassOptions *o)
@@ -192,12 +193,13 @@ static const Module *run_graph_pass(Ctx *c, const Module *m, const Pass *p, cons
 
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
 {
-    uint64_t without = c->choices.without; /* evaluators run graph passes inside of passes */
-    PassList list;
+    const Choices was = c->choices; /* evaluators run graph passes inside of passes */
+    PassList      list;
 
     if (!choose(c, o, LEVEL_GRAPH, &list))
         return NULL;
     c->choices.without = 0;
+    c->choices.mixed = o->mixed;
     for (uint32_t i = 0; i < pass_count; i++)
         if (is_algorithm(&pass_table[i]) && !is_taken(o, &pass_table[i]))
             c->choices.without |= (uint64_t)1 << i;
@@ -206,7 +208,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
         if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
             break;
     }
-    c->choices.without = without;
+    c->choices = was;
     return m;
 }
 

@@ -20,9 +20,9 @@
  * plan_views made them views; reshape, squeeze and expand_dims stay outside too.  Where kernels of
  * the target have so many tensors at most, no group has more.
  *
- * What widens 8-bit integers to floats (qnn.dequantize) is not the last call of a kernel if the
- * next one can begin with it, as a quarter of the bytes are stored then; each reader has a copy of
- * it.
+ * What widens 8-bit integers (qnn.dequantize) or 16-bit floats (cast) to f32 is not the last call
+ * of a kernel if the next one can begin with it, as less bytes are stored then; each reader has a
+ * copy of it.
  *
  * Since every use of a member leads to the group's last node, a group has one result and no cycle
  * can arise.  Nodes of different scopes are never joined.  Scalars are part of the kernel, other
@@ -284,11 +284,19 @@ static bool fits_light(const Node *n, FusionKind g, Node *p)
     return true;
 }
 
-/* A dequantize that the kernel of its reader can take. */
+/* It makes floats of numbers that take less memory. */
+static bool is_widening(const Expr *e)
+{
+    return (call_is(e, "qnn.dequantize") && call_arg(e, 0)->type->dtype.bits <= 8) ||
+           (call_is(e, "cast") && dtype_is_half(call_arg(e, 0)->type->dtype) &&
+            dtype_eq(e->type->dtype, DT_F32));
+}
+
+/* ... and the kernel of its reader can take it. */
 static bool widens(const Node *p)
 {
-    return call_is(p->e, "qnn.dequantize") && call_arg(p->e, 0)->type->dtype.bits <= 8 && p->dom &&
-           p->dom->groups && p->dom->kind <= FUSE_INJECTIVE && !reads_again(p, p->dom);
+    return is_widening(p->e) && p->dom && p->dom->groups && p->dom->kind <= FUSE_INJECTIVE &&
+           !reads_again(p, p->dom);
 }
 
 /* May the group of n, whose kind is g, take the path to n's post-dominator? */
@@ -489,22 +497,32 @@ static const Expr *fuse_func(Ctx *c, const Expr *func)
     return rebuild(&f, func);
 }
 
-/* Calls that read a dequantize that others read too get one of their own. */
-static const Expr *own_dequantize(Ctx *c, void *user, const Expr *was, const Expr *now)
+static uint32_t times_read(const Expr *call, const Expr *x)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < call->nkids; i++)
+        n += call->kids[i] == x;
+    return n;
+}
+
+/* Calls that read what others read too, and widens, get one of their own. */
+static const Expr *own_widening(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Map   *uses = user;
     const Expr **kids = NULL;
 
-    if (!call_op(was))
+    if (!call_op(was) || call_op(was)->fusion > FUSE_COMM_REDUCE)
         return now;
     for (uint32_t i = 1; i < was->nkids; i++) {
-        if (!call_is(was->kids[i], "qnn.dequantize") || uses_of(uses, was->kids[i]) < 2 ||
-            now->kids[i]->type->halo)
+        const Expr *x = now->kids[i];
+
+        if (!call_op(x) || !is_widening(x) || x->type->halo ||
+            uses_of(uses, was->kids[i]) == times_read(was, was->kids[i]))
             continue;
         if (!kids)
             kids = DUP_ARRAY(c->scratch, now->kids, now->nkids);
-        kids[i] = expr_call(c, call_op(now->kids[i]), 3, now->kids[i]->kids + 1,
-                            now->kids[i]->u.attrs, now->kids[i]->loc);
+        kids[i] = expr_call(c, call_op(x), call_nargs(x), x->kids + 1, x->u.attrs, x->loc);
         if (!kids[i])
             return NULL;
     }
@@ -516,7 +534,7 @@ const Module *fuse_ops(Ctx *c, const Module *m)
     GlobalDef *defs;
     bool       changed = false;
 
-    if (!(m = module_rewrite(c, m, own_dequantize, count_uses(c, m))))
+    if (!(m = module_rewrite(c, m, own_widening, count_uses(c, m))))
         return NULL;
     defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
 

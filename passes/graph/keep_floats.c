@@ -6,7 +6,12 @@
  * A residual block rounds the result of its convolution to 8 bits before it is added, and the model
  * means that.  Behind fuse_ops both calls stand in one kernel, where the integer itself serves
  * nobody: its steps are as good as a float, without the way to a byte and back.  The bits are the
- * same.  A value that something else reads too stays as it is.  Cost: one rewrite. */
+ * same.  A value that something else reads too stays as it is.
+ *
+ *   cast(cast(%0, f16, stored=true), f32)     %0
+ *
+ * With mixed precision values are 16 bits wide between kernels, and within one they are not.
+ * Cost: one rewrite. */
 #include "passes/graph/quantized.h"
 
 static bool known(const Expr *k, double *v)
@@ -36,13 +41,26 @@ static const Expr *steps_of(Ctx *c, const Expr *q, double *zero)
     return expr_call_name(c, "qnn.dequantize", 3, q->kids + 1, a, q->loc);
 }
 
+/* What a cast of 16 bits back to f32 was before: they only were how it lies in memory. */
+static const Expr *unrounded(const Expr *e)
+{
+    const Expr *half = call_is(e, "cast") ? call_arg(e, 0) : NULL;
+
+    return half && call_is(half, "cast") && ATTRS_OF(CastAttrs, half)->stored &&
+                   dtype_eq(e->type->dtype, call_arg(half, 0)->type->dtype)
+               ? call_arg(half, 0)
+               : NULL;
+}
+
 static const Expr *keep(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Map  *uses = user;
-    const Expr *x;
+    const Expr *x = unrounded(now);
     double      scale, zero, own;
     ClipAttrs  *a;
 
+    if (x)
+        return x;
     if (!call_is(now, "qnn.dequantize") || !expr_has_shape(now) ||
         !dtype_eq(now->type->dtype, DT_F32) || uses_of(uses, call_arg(was, 0)) != 1 ||
         !is_8bit(call_arg(now, 0)->type->dtype) || !known(call_arg(now, 1), &scale) ||

@@ -63,6 +63,8 @@ add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outs
     ARCHIVE_CONTENTS lib header metadata)
 add_tvm_model(flash MODEL net.relay WEIGHTS SECTION WEIGHTS_SECTION .model_flash)
 add_tvm_model(thin MODEL digits.onnx WEIGHTS_DTYPE float16 TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5)
+add_tvm_model(mixed MODEL digits.onnx MIXED_PRECISION nn.conv2d nn.dense MIXED_PRECISION_ACCUMULATE float16
+    TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-2 ATOL 1e-3)
 add_tvm_model(given MODEL net.relay WEIGHTS EXTERN ARCHIVE pack/given.tar)
 add_tvm_model(passes MODEL net.relay DISABLED_PASSES alter_layout REQUIRED_PASSES fuse_ops)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)

@@ -116,7 +116,6 @@ CUDA_ARCHITECTURES 80:a target names its GPUs
 BYOC dnnl:there are no other compilers
 PASS_CONFIG a=b:passes have no settings
 DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
-MIXED_PRECISION nn.conv2d:models are computed in the
 QUANTIZE calibration.yaml:quantize the model before, for
 MEMORY_POOLS sram@1024:a model has one arena
 ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN

@@ -12,6 +12,7 @@
 enum { MOST = 32 }; /* inputs and results of a network */
 
 static uint32_t level;
+static bool     mixed; /* products take 16 bits */
 
 static size_t type_bytes(const Type *t)
 {
@@ -33,6 +34,7 @@ static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Con
     o.passes.opt_level = level;
     o.passes.jobs = 1;
     o.weights_mode = WEIGHTS_FILE;
+    o.passes.mixed = mixed ? &(MixedPrecision){.type = DT_F16} : NULL;
     compile_start(c, &x, &o);
     x.imported = m;
     if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
@@ -141,6 +143,22 @@ static const char *const networks[] = {
     "  (nn.batch_matmul(%1, %0, transpose_b=false), cumsum(%x, axis=1), sort(%x, axis=1))\n}\n",
 };
 
+/* NULL, or which number does.  In 16 bits errors are those of the largest number. */
+static const char *differs(Arena *a, uint32_t result, const Const *got, const Const *want)
+{
+    double largest = 0;
+
+    for (size_t k = 0; k < want->data.n; k += 4)
+        largest = fmax(largest, fabs(dtype_get_f(DT_F32, want->data.at + k)));
+    for (size_t k = 0; k < want->data.n; k += 4) {
+        double x = dtype_get_f(DT_F32, got->data.at + k),
+               y = dtype_get_f(DT_F32, want->data.at + k);
+        if (mixed ? fabs(x - y) > 2e-3 * largest : !close_enough(x, y, 1e-4))
+            return arena_printf(a, "number %zu of result %u is %g, not %g", k / 4, result, x, y);
+    }
+    return NULL;
+}
+
 static void check_network(const char *text)
 {
     Arena              *arena = arena_new(NULL);
@@ -165,13 +183,11 @@ static void check_network(const char *text)
     if (f && nwant)
         wrong = run_launches(c, m, nin, in, nwant, out);
     for (uint32_t i = 0; !wrong && i < nwant; i++)
-        for (size_t k = 0; !wrong && k < want[i]->data.n; k += 4)
-            if (!close_enough(dtype_get_f(DT_F32, out[i]->data.at + k),
-                              dtype_get_f(DT_F32, want[i]->data.at + k), 1e-4))
-                wrong = arena_printf(arena, "number %zu of result %u differs", k / 4, i);
+        wrong = differs(arena, i, out[i], want[i]);
     if (wrong) {
         diag_print(diags, DIAG_TEXT, &said);
-        printf("%s\n-O%u: %s\n%s\n", text, level, wrong, said.at ? said.at : "");
+        printf("%s\n-O%u%s: %s\n%s\n", text, level, mixed ? " in 16 bits" : "", wrong,
+               said.at ? said.at : "");
         check_failures++;
     }
     ctx_free(c);
@@ -181,8 +197,11 @@ static void check_network(const char *text)
 int main(int argc, char **argv)
 {
     for (level = 0; level < 4; level += 3) {
-        for (uint32_t i = 0; argc < 2 && i < COUNT(networks); i++)
-            check_network(networks[i]);
+        for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(networks); i++) {
+            mixed = i % 2;
+            check_network(networks[i / 2]);
+        }
+        mixed = false;
         for (uint32_t i = 0; i < op_table.n; i++)
             if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))
                 run_file(op_table.at[i].text, UINT32_MAX, check_operator);
