@@ -3,6 +3,8 @@
  *   q*(e - k*Div(e,k))          in q*[0, k-1]          a mod group
  *   q*(Div(u,k) - m*Div(u,k*m)) in q*[0, m-1]          a mod of a quotient
  *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
+ *   q*(e - k*Div(e,k) - r*(Div(e-r,k) - Div(e-r-1,k)))
+ *                               in q*[0, k-1]          a mod group without the one size r
  *   a variable below a form E   is at most E - 1, whatever a run makes of E; E's dimensions may
  *                               be below forms in turn
  * Each rule takes its group out and looks at the rest; three levels deep is enough in practice and
@@ -96,6 +98,46 @@ static bool same_terms(const Idx *a, const Idx *b)
     return true;
 }
 
+/* x = Div(e,k), one = Div(e-size,k) and next = Div(e-size-1,k), but for multiples of k: these make
+ * the latter differ by the numbers that are taken off. */
+static void take_size(const Form *f, const Atom *x, const Atom *one, const Atom *next, int64_t size,
+                      int64_t q, Range *r, int depth)
+{
+    const Idx *e = x->a;
+    IdxTerm t[2 * MAX_TERMS], more[2 * MAX_TERMS], a = {1, one}, b = {1, next}, minus = {-x->k, x};
+    int64_t to_one, to_next, c0;
+    Form    rest;
+    bool    ok;
+
+    if (next == one || next->kind != ATOM_DIV || next->k != x->k || !same_terms(next->a, e) ||
+        e->nterms + 3 > MAX_TERMS || !checked_sub(e->c0 - size, one->a->c0, &to_one) ||
+        !checked_sub(e->c0 - size - 1, next->a->c0, &to_next) || to_one % x->k || to_next % x->k ||
+        !checked_mul(size, (to_next - to_one) / x->k, &c0) || !checked_add(c0, e->c0, &c0))
+        return;
+    uint32_t n = terms_add(e->nterms, e->t, 1, 1, &a, -size, t, &ok);
+    n = ok ? terms_add(n, t, 1, 1, &b, size, more, &ok) : 0;
+    if (ok && take_out(f, q, more, n, c0, &minus, &rest))
+        tighten(r, &rest, q, 0, x->k - 1, depth);
+}
+
+/* The difference of two quotients by k is 1 if k divides e - r, else 0: then e is r modulo k. */
+static void size_groups(const Form *f, Range *r, int depth)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint32_t j = 0; j < f->n; j++) {
+            const Atom *x = f->t[i].atom, *one = f->t[j].atom;
+            int64_t     apart, c = f->t[j].coef;
+            if (x == one || x->kind != ATOM_DIV || one->kind != ATOM_DIV || x->k != one->k ||
+                !same_terms(x->a, one->a) || !checked_sub(x->a->c0, one->a->c0, &apart))
+                continue;
+            int64_t size = apart - floor_div(apart, x->k) * x->k;
+            if (size < 1 || c == INT64_MIN || c % size)
+                continue;
+            for (uint32_t l = 0; l < f->n; l++)
+                take_size(f, x, one, f->t[l].atom, size, -c / size, r, depth);
+        }
+}
+
 static void div_pairs(const Form *f, Range *r, int depth)
 {
     Form rest;
@@ -127,6 +169,7 @@ static Range form_range(const Form *f, int depth)
     if (depth < MAX_DEPTH && f->n > 1) {
         mod_groups(f, &r, depth);
         div_pairs(f, &r, depth);
+        size_groups(f, &r, depth);
     }
     return r;
 }

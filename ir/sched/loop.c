@@ -10,6 +10,8 @@
 
 /* ---- split ------------------------------------------------------------------------------------- */
 
+enum { MOST_SIZES = 64 }; /* of pieces, each of which is code */
+
 /* v = lo + base + o*step + i  for o < no, i < ni, around a copy of the body. */
 typedef struct {
     const Idx *base, *no;
@@ -72,19 +74,26 @@ static bool is_guarded(const char *tail)
 }
 
 /* A loop of E rounds, a number that a run decides: E/n pieces of n, and of what is left one of each
- * power of two that its binary digits name, so that all have a constant size.  19 by 6 is three of
- * 6 and one of 1. */
+ * power of two that its binary digits name, so that all have a constant size; with tail=each one
+ * piece, there is one for every size that it may have.  23 by 6 is three of 6, one of 4 and one of
+ * 1; or three of 6 and one of 5. */
 static const Func *split_symbolic(Work *w, const Stmt *loop, int64_t n, const char *tail)
 {
     Arith     *A = w->c->arith;
     const Idx *e = loop->u.loop.extent, *rest = idx_modc(A, e, n), *at = idx_sub(A, e, rest);
-    Piece      p[64];
+    bool       each = !strcmp(tail, "each");
     uint32_t   np = 0;
+    Piece     *p = NEW_ARRAY(w->c->scratch, Piece, 32 + (each ? (size_t)n : 0));
 
     if (is_guarded(tail) && (rest->lo || rest->hi))
         return split_guarded(w, loop, idx_divc(A, idx_addc(A, e, n - 1), n), n);
     p[np++] = (Piece){idx_const(A, 0), idx_divc(A, e, n), n, n};
-    for (int k = 30; k >= 0; k--) {
+    for (int64_t size = n - 1; each && size > 0; size--) /* E - size is a multiple of n */
+        p[np++] = (Piece){at,
+                          idx_sub(A, idx_divc(A, idx_addc(A, e, -size), n),
+                                  idx_divc(A, idx_addc(A, e, -size - 1), n)),
+                          size, size};
+    for (int k = 30; k >= 0 && !each; k--) {
         int64_t size = INT64_C(1) << k;
 
         if (size < n)
@@ -121,7 +130,7 @@ static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, cons
     if (is_guarded(tail))
         return split_guarded(w, loop, idx_const(A, outer), inner);
     Piece p[2];
-    if (!strcmp(tail, "even")) {
+    if (!strcmp(tail, "even") || !strcmp(tail, "each")) {
         int64_t q = e / outer, r = e % outer;
         p[0] = (Piece){zero, idx_const(A, r), q + 1, q + 1};
         p[1] = (Piece){idx_const(A, r * (q + 1)), idx_const(A, outer - r), q, q};
@@ -156,8 +165,11 @@ const Func *step_split(Work *w)
     if (n->num <= 0 || n->num > INT32_MAX)
         return refuse(w, "the factor must be positive");
     const char *how = tail && tail->name ? tail->name : "even";
-    if (strcmp(how, "even") && strcmp(how, "peel") && strcmp(how, "if") && strcmp(how, "mask"))
-        return refuse(w, "tail is even, peel, if or mask");
+    if (strcmp(how, "even") && strcmp(how, "each") && strcmp(how, "peel") && strcmp(how, "if") &&
+        strcmp(how, "mask"))
+        return refuse(w, "tail is even, each, peel, if or mask");
+    if (!strcmp(how, "each") && n->num > MOST_SIZES)
+        return refuse(w, "tail=each is for factors of at most %d", MOST_SIZES);
     if (!loops_named(w, l->name, &loops) || !name_is_free(w, w->st->out[0], &loops) ||
         !name_is_free(w, w->st->out[1], &loops))
         return NULL;

@@ -133,7 +133,7 @@ static void decide_attention(Sched *s, void *plan)
     const AttnSizes *z = p->z;
     int64_t          blocks = z->heads * ceil_div(z->m, z->rows);
 
-    Rows rows = {z->rows, z->any_rows};
+    Rows rows = {.n = z->rows, .symbolic = z->any_rows};
 
     p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, blocks);
     p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, blocks);

@@ -32,10 +32,11 @@ bool    is_symbolic(const Sched *s, const char *block, const char *iter);
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
-/* The rows of a matrix product: symbolic ones at most so many. */
+/* The rows of a matrix product: symbolic ones at most so many.  What tiles leave over of these is
+ * pieces of powers of two, or one piece, `each` size of which is written out. */
 typedef struct {
     int64_t n;
-    bool    symbolic;
+    bool    symbolic, each;
 } Rows;
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c), as decisions of these names.  `whole`: only vectors of a panel that divide all;
@@ -113,6 +114,7 @@ typedef struct {
     const char *joined;        /* the one around it that becomes part of it first, or NULL */
     const char *tiles, *pixel; /* what it becomes: tiles, and pixels of one, */
     int64_t     pixels;        /* so many at most */
+    bool        each;          /* of symbolic lines: what is left over is one piece */
     const char *sums;          /* list: the reduction of a tile, */
     const char *vectors;       /* list: outputs, and what is inside of them */
     const char *four;          /* the innermost loop where it is one instruction, or NULL */

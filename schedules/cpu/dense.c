@@ -29,30 +29,48 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
-/* Cycles of a step of a tile or piece, whose weights L2 delivers. */
-static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv)
+/* Cycles of a step of a tile or piece; of the first one to use a panel, whose weights are asked for
+ * ahead.  The others find them in L2, which the sums count already, but as fast as it delivers. */
+static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv, bool first)
 {
-    double weights = (double)(nv * m->vector_bytes) / level_rate(m, LEVEL_L2);
-    double sums = panel_step_cycles(m, rows, rows, nv);
+    double bytes = (double)(nv * m->vector_bytes), sums = panel_step_cycles(m, rows, rows, nv);
 
-    return sums > weights ? sums : weights;
+    if (first)
+        return time_cycles(m, time_beside(time_compute(sums), fetched_time(m, bytes)));
+    return fmax(sums, time_traffic(level_time(m, LEVEL_L2, bytes)));
 }
 
-/* Cycles of a step over all rows.  What is left of symbolic rows goes in pieces of powers of two
- * (split); their numbers are mostly such ones, too, or the largest, of all of which that is the
- * mean. */
+/* Cycles of a step over n rows that a run decides: tiles, and one piece of what is left. */
+static double decided_cycles(const Machine *m, int64_t n, int64_t p, int64_t nv)
+{
+    double cycles = piece_step_cycles(m, n < p ? n : p, nv, true);
+
+    if (n <= p)
+        return cycles;
+    cycles += (double)(n / p - 1) * piece_step_cycles(m, p, nv, false);
+    return n % p ? cycles + piece_step_cycles(m, n % p, nv, false) : cycles;
+}
+
+/* Cycles of a step over all rows.  Symbolic ones, where there is a piece for each size: the
+ * geometric mean of some numbers, each of which counts as much as any other.  Where what is left
+ * goes in pieces of powers of two (split), their numbers are mostly such ones, too, or the largest:
+ * all of these together. */
 static double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
 {
     double whole, cycles = 0, all = 0;
 
     if (!rows.symbolic)
         return panel_step_cycles(m, rows.n, p, nv);
-    whole = piece_step_cycles(m, p, nv);
+    for (int64_t n = 1; rows.each && n <= rows.n; n += 1 + n / 16, all++)
+        cycles += log(decided_cycles(m, n, p, nv));
+    if (rows.each)
+        return exp(cycles / all);
+    whole = piece_step_cycles(m, p, nv, false);
     for (int64_t n = 1; n; n = 2 * n <= rows.n ? 2 * n : n < rows.n ? rows.n : 0) {
         cycles += (double)(n / p) * whole;
         for (int64_t piece = 1; piece <= n % p; piece *= 2)
             if (n % p & piece)
-                cycles += piece_step_cycles(m, piece, nv);
+                cycles += piece_step_cycles(m, piece, nv, false);
         all += (double)n;
     }
     return cycles / all * (double)rows.n;
@@ -73,6 +91,10 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, i
             continue;
         if (k * 4 % limit_set_bytes(&m) == 0 && most > limit_set_lines(&m))
             most = limit_set_lines(&m);
+        if (rows.symbolic && most > rows.n)
+            most = rows.n;
+        if (rows.each && most > limit_decided_rows(&m))
+            most = limit_decided_rows(&m);
         for (int64_t p = most; p > 0; p = rows.symbolic ? p - 1 : lower_tile(rows.n, p)) {
             double c = (double)(vectors / nv) * rows_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
@@ -236,7 +258,7 @@ static void decide_gemm(Sched *s, void *plan)
     GemmPlan        *p = plan;
     const GemmSizes *z = &p->z;
 
-    Rows rows = {p->rows, p->any_rows};
+    Rows rows = {p->rows, p->any_rows, p->any_rows};
 
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
                            : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
@@ -349,6 +371,7 @@ void sched_dense(Sched *s)
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = t.pixels,
+                     .each = p.any_rows,
                      .sums = p.any_sums ? "%k" : "%kb",
                      .vectors = "%ni",
                      .lane = "j",

@@ -19,8 +19,8 @@ void tile_sums(Sched *s, const TileNest *n)
         step(s, "fuse %%%s, %%%s -> %%px", n->joined, line);
         line = "px";
     }
-    step(s, "split %%%s by %lld tail=even -> %%%s, %%%s", line, (long long)n->pixels, n->tiles,
-         n->pixel);
+    step(s, "split %%%s by %lld tail=%s -> %%%s, %%%s", line, (long long)n->pixels,
+         n->each ? "each" : "even", n->tiles, n->pixel);
     if (n->joined)
         step(s, "unroll %%%s", n->tiles); /* each has offsets of its own */
     if (n->four)

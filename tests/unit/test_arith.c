@@ -281,8 +281,28 @@ static void symbolic(Rig *r)
     CHECK(arith_overflow(A));
 }
 
+/* Of what is left of e by k, the size s that it has takes no more than is left. */
+static void sizes(Rig *r)
+{
+    Arith *A = r->A;
+
+    for (int64_t k = 2; k <= 16; k++)
+        for (int64_t s = 1; s < k; s++)
+            for (int64_t more = 0; more < 3; more++) {
+                const Idx *e = idx_addc(A, idx_atom(A, atom_var(A, "e", 1, 200)), more);
+                const Idx *has = idx_sub(A, idx_divc(A, idx_addc(A, e, -s), k),
+                                         idx_divc(A, idx_addc(A, e, -s - 1), k));
+                const Idx *rest = idx_sub(A, idx_modc(A, e, k), idx_mulc(A, has, s));
+                CHECK(has->lo == 0 && has->hi == 1 && rest->lo == 0 && rest->hi <= k - 1);
+            }
+}
+
 static Rig rig;
 
+static void test_sizes(void)
+{
+    sizes(&rig);
+}
 static void test_random(void)
 {
     random_forms(&rig, 3000);
@@ -440,6 +460,7 @@ int main(void)
     RUN(test_examples);
     RUN(test_predicates);
     RUN(test_symbolic);
+    RUN(test_sizes);
     RUN(test_exact);
     RUN(test_open);
     RUN(test_within);

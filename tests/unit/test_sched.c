@@ -282,7 +282,7 @@ static const Case cases[] = {
     {'m', "", "split %mm.m by 0 -> %a, %b", "the factor must be positive"},
     {'m', "", "split %mm.m by 2 -> %a, %a", "the two new names are the same"},
     {'m', "", "split %mm.m by 2 -> %bias.m, %a", "the name %bias.m is taken"},
-    {'m', "", "split %mm.m by 2 tail=shift -> %a, %b", "tail is even, peel, if or mask"},
+    {'m', "", "split %mm.m by 2 tail=shift -> %a, %b", "tail is even, each, peel, if or mask"},
     {'m', "unroll %mm.m", "split %mm.m by 2 -> %a, %b", "%mm.m is already marked"},
     {'m', "", "split %mm.n by 4 tail=even -> %a, %b", NULL},
     {'m', "", "split %mm.n by 4 tail=peel -> %a, %b", NULL},
