@@ -20,9 +20,10 @@
  * and machines have it too), the beginning of a large result is gone when the next one asks for it,
  * so that the line was read for nothing: a third of the traffic between two kernels
  * (docs/design/schedules.md).  The result of every call must be a value of the arena on a line's
- * border (what a caller gives may lie anywhere), and the kernel must not read it again.  `stream`
- * is a mark: the code generator uses it for stores of vectors, and where the processor has an
- * instruction. */
+ * border (what a caller gives may lie anywhere), and the kernel must not read it again.  Every
+ * store must be of an aligned vector: a line that is written partly past the caches and partly not
+ * is written to memory more than once (rows of 20 cells took 60 times as long; Zen 5).  `stream` is
+ * a mark, for which the code generator needs an instruction of the processor. */
 #include "machine/machine.h"
 #include "passes/lower/lower.h"
 
@@ -238,6 +239,42 @@ static void find_load(void *user, const Prim *p)
                 k->out[i].to = NULL;
 }
 
+/* The vector loop around a store, and the kernel's results. */
+typedef struct {
+    Arith      *A;
+    Changes    *k;
+    const Atom *lane;
+    int64_t     lanes;
+} Stores;
+
+/* Does it store vectors, each on a border of its own size, or of a line's? */
+static bool stores_vectors(const Stores *v, const StoreData *d)
+{
+    const Idx *at = d->n == 1 ? d->index[0] : NULL;
+    int64_t    line = CACHE_LINE / dtype_bytes(d->buffer->dtype), rest;
+
+    if (!at || !v->lane || idx_coef(at, v->lane) != 1)
+        return false;
+    at = idx_sub(v->A, at, idx_atom(v->A, v->lane));
+    return !idx_uses(at, v->lane) &&
+           idx_is_const(idx_modc(v->A, at, v->lanes < line ? v->lanes : line), &rest) && !rest;
+}
+
+static bool see_store(void *user, const Stmt *s)
+{
+    Stores *v = user;
+
+    if (s->kind == STMT_FOR && s->u.loop.vector) {
+        v->lane = s->u.loop.var;
+        if (!idx_is_const(s->u.loop.extent, &v->lanes))
+            v->lane = NULL;
+    }
+    for (uint32_t i = 0; s->kind == STMT_STORE && i < v->k->kernel->nout; i++)
+        if (v->k->out[i].from == s->u.store.buffer && !stores_vectors(v, &s->u.store))
+            v->k->out[i].to = NULL;
+    return true;
+}
+
 static void stream_results(Storage *x)
 {
     Machine  m = machine_of(x->p->kernels->target);
@@ -259,8 +296,13 @@ static void stream_results(Storage *x)
                 !on_a_line(x->c, it->out[j].slot))
                 find(x, it->kernel)->out[j].to = NULL;
     }
-    for (uint32_t i = 0; i < x->n; i++)
-        stmt_visit(x->of[i].kernel->flat->body, &(TirVisit){.user = &x->of[i], .prim = find_load});
+    for (uint32_t i = 0; i < x->n; i++) {
+        const Stmt *body = x->of[i].kernel->flat->body;
+        Stores      v = {.A = x->c->arith, .k = &x->of[i]};
+
+        stmt_visit(body, &(TirVisit){.user = &x->of[i], .prim = find_load});
+        stmt_visit(body, &(TirVisit){.user = &v, .enter = see_store});
+    }
 }
 
 /* ---- kernels -------------------------------------------------------------------------------------- */
