@@ -66,6 +66,11 @@ bool gen_known(Gen *g, const Prim *p)
     return p->kind == PRIM_INT || p->kind == PRIM_FLOAT || memo_get(&g->stmt, KEY(p));
 }
 
+void gen_know(Gen *g, const Prim *p, LLVMValueRef v)
+{
+    memo_put(g, &g->stmt, KEY(p), v);
+}
+
 /* One arm in a block of its own, which then goes to `done`. */
 static LLVMValueRef gen_arm(Gen *g, const Prim *p, LLVMBasicBlockRef at, LLVMBasicBlockRef done,
                             LLVMBasicBlockRef *end)

@@ -7,33 +7,80 @@
  * neighbours read rows of a tile, so each row is loaded as a vector and the tile is turned by
  * shuffles: within quarters of 16 bytes (two rounds of unpack), then quarters among vectors.  For
  * 16 lanes: 16 loads, 64 shuffles, 16 stores.  Lanes that are numbers (surplus channels) are rows
- * of that number; a tile need not be square.  What is stored must not be what is loaded: statements
- * are no longer in order. */
+ * of that number; a tile need not be square.  Such vectors may be parts of formulas (a sum that is
+ * turned, a tile that something is added to), in which each is turned for itself.  What is stored
+ * must not be what is loaded: statements are no longer in order. */
 #include "backends/llvm/llvm.h"
 
 enum { QUARTER = 4, MOST = 16 }; /* lanes of 16 bytes; lanes of the widest vector */
 
-static const StoreData *column(const Stmt *s)
-{
-    const StoreData *d = &s->u.store;
-    uint32_t         lanes;
+enum { MOST_TILES = 4 }; /* of a formula: their vectors wait for each other, in memory if need be */
 
-    if (s->kind != STMT_STORE || d->mask || d->value->kind != PRIM_VEC)
-        return NULL;
-    lanes = d->value->dtype.lanes;
-    return d->value->dtype.bits == 32 && lanes >= QUARTER && lanes <= MOST ? d : NULL;
-}
-
-static bool is_number(const Prim *p)
-{
-    return p->kind == PRIM_FLOAT || p->kind == PRIM_INT;
-}
+/* The vectors of single cells in what a statement stores. */
+typedef struct {
+    const Buffer *stored;
+    const Prim   *at[MOST_TILES];
+    uint32_t      n;
+    bool          fails; /* too many, or it loads what is stored */
+} TileColumns;
 
 static const Buffer *memory_of(const Buffer *b)
 {
     while (b->alias)
         b = b->alias;
     return b;
+}
+
+static void see_load(void *user, const Prim *p)
+{
+    TileColumns *c = user;
+
+    c->fails |= p->kind == PRIM_LOAD && memory_of(p->u.load.buffer) == c->stored;
+}
+
+/* Those of p that are computed whatever its conditions are. */
+static void find_columns(Gen *g, const Prim *p, TileColumns *c)
+{
+    VEC(const Prim *) todo = {0};
+    Map *seen = map_new(g->a);
+
+    vec_push(g->a, &todo, p);
+    while (todo.n) {
+        p = todo.at[--todo.n];
+        if (map_get(seen, PTR_KEY(p)))
+            continue;
+        map_put(seen, PTR_KEY(p), c);
+        if (p->kind == PRIM_VEC) {
+            if (p->dtype.bits != 32 || p->dtype.lanes < QUARTER || p->dtype.lanes > MOST)
+                continue;
+            c->fails |= c->n == MOST_TILES;
+            if (!c->fails)
+                c->at[c->n++] = p;
+        } else if (p->kind != PRIM_CASE) {
+            for (uint32_t i = p->kind == PRIM_SELECT ? 1 : p->nkids; i-- > 0;)
+                vec_push(g->a, &todo, p->kids[i]);
+        }
+    }
+}
+
+static TileColumns columns(Gen *g, const Stmt *s)
+{
+    const StoreData *d = &s->u.store;
+    TileColumns      c = {.fails = s->kind != STMT_STORE || d->mask || d->member};
+
+    c.fails = c.fails || d->value->dtype.lanes < QUARTER || d->value->dtype.lanes > MOST;
+    if (c.fails)
+        return c;
+    c.stored = memory_of(d->buffer);
+    stmt_visit(s, &(TirVisit){.user = &c, .prim = see_load});
+    if (!c.fails)
+        find_columns(g, d->value, &c);
+    return c;
+}
+
+static bool is_number(const Prim *p)
+{
+    return p->kind == PRIM_FLOAT || p->kind == PRIM_INT;
 }
 
 /* Is lane k of a the same as of the first column, `step` cells on? */
@@ -59,32 +106,47 @@ static bool rows_apart(Gen *g, const Prim *a, const Prim *b, int64_t m)
            d >= m || d <= -m;
 }
 
-/* How many statements from the first on are columns of one tile. */
-static uint32_t tile_columns(Gen *g, uint32_t n, const Stmt *const *s)
+/* Is it the column of a tile that follows the first one as `m` statements further? */
+static bool column_follows(Gen *g, const Prim *first, const Prim *p, uint32_t m)
 {
-    const StoreData *first = column(s[0]);
-    uint32_t         m, loads = 0;
+    bool fits = dtype_eq(p->dtype, first->dtype);
 
-    for (m = 0; first && m < n && m < MOST; m++) {
-        const StoreData *d = column(s[m]);
-        bool             fits =
-            d && d->buffer == first->buffer && dtype_eq(d->value->dtype, first->value->dtype);
+    for (uint32_t k = 0; fits && k < first->nkids; k++)
+        fits = lane_follows(g, first->kids[k], p->kids[k], m);
+    return fits;
+}
 
-        for (uint32_t k = 0; fits && k < first->value->nkids; k++)
-            fits = lane_follows(g, first->value->kids[k], d->value->kids[k], m);
+/* Rows of the tile of m columns whose first one is p. */
+static uint32_t tile_rows(Gen *g, const Prim *p, uint32_t m)
+{
+    uint32_t loads = 0;
+
+    for (uint32_t k = 0; k < p->nkids; k++) {
+        if (k && !rows_apart(g, p->kids[k - 1], p->kids[k], m))
+            return 0;
+        loads += p->kids[k]->kind == PRIM_LOAD;
+    }
+    return loads;
+}
+
+/* How many statements from the first on have the columns of tiles; `c` those of each. */
+static uint32_t tile_columns(Gen *g, uint32_t n, const Stmt *const *s, TileColumns *c)
+{
+    uint32_t m = 0;
+
+    while (m < n && m < MOST) {
+        c[m] = columns(g, s[m]);
+        bool fits = !c[m].fails && c[m].n && c[m].n == c[0].n && c[m].stored == c[0].stored;
+        for (uint32_t i = 0; fits && i < c[0].n; i++)
+            fits = column_follows(g, c[0].at[i], c[m].at[i], m);
         if (!fits)
             break;
+        m++;
     }
-    for (uint32_t k = 0; m && k < first->value->nkids; k++) {
-        const Prim *p = first->value->kids[k];
-
-        if (p->kind == PRIM_LOAD && memory_of(p->u.load.buffer) == memory_of(first->buffer))
+    for (uint32_t i = 0; m >= QUARTER && i < c[0].n; i++)
+        if (tile_rows(g, c[0].at[i], m) < QUARTER)
             return 0;
-        if (k && !rows_apart(g, first->value->kids[k - 1], p, m))
-            return 0;
-        loads += p->kind == PRIM_LOAD;
-    }
-    return m >= QUARTER && loads >= QUARTER ? m : 0;
+    return m >= QUARTER ? m : 0;
 }
 
 /* Lanes of a and b in another order; lanes of b count from n on.  -1: any. */
@@ -174,20 +236,17 @@ static LLVMValueRef number_row(Gen *g, const Prim *p, uint32_t n)
     return LLVMConstVector(v, n);
 }
 
-uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s)
+/* The tile whose m columns are the i-th of each: v[m]. */
+static void turn_tile(Gen *g, uint32_t m, const TileColumns *c, uint32_t i, LLVMValueRef *v)
 {
-    uint32_t     m = g->mask ? 0 : tile_columns(g, n, s), lanes, side = QUARTER;
-    LLVMValueRef v[MOST];
+    const Prim *first = c[0].at[i];
+    uint32_t    lanes = first->dtype.lanes, side = QUARTER;
+    LLVMTypeRef row = gen_type(g, dtype_lanes(first->dtype, (uint16_t)m));
 
-    if (!m)
-        return 0;
-    const Prim *first = s[0]->u.store.value;
-    lanes = first->dtype.lanes;
     while (side < m || side < lanes)
         side *= 2;
     for (uint32_t k = 0; k < side; k++) {
         const Prim *p = k < lanes ? first->kids[k] : NULL;
-        LLVMTypeRef row = gen_type(g, dtype_lanes(first->dtype, (uint16_t)m));
 
         if (!p)
             v[k] = LLVMGetPoison(row);
@@ -198,12 +257,22 @@ uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s)
         v[k] = resize(g, v[k], side);
     }
     turn(g, v, side);
-    for (uint32_t i = 0; i < m; i++) {
-        const StoreData *d = &s[i]->u.store;
-        uint32_t         align;
-        LLVMValueRef     p = gen_address(g, d->buffer, d->n, d->index, &align);
+    for (uint32_t k = 0; k < m; k++)
+        v[k] = resize(g, v[k], lanes);
+}
 
-        LLVMSetAlignment(LLVMBuildStore(g->b, resize(g, v[i], lanes), p), align);
+uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s)
+{
+    TileColumns  c[MOST];
+    uint32_t     m = g->mask ? 0 : tile_columns(g, n, s, c);
+    LLVMValueRef v[MOST];
+
+    for (uint32_t i = 0; m && i < c[0].n; i++) {
+        turn_tile(g, m, c, i, v);
+        for (uint32_t k = 0; k < m; k++)
+            gen_know(g, c[k].at[i], v[k]);
     }
+    for (uint32_t k = 0; k < m; k++)
+        gen_store(g, &s[k]->u.store);
     return m;
 }

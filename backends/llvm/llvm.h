@@ -223,6 +223,7 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p);
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
 LLVMValueRef gen_from_memory(Gen *g, LLVMValueRef v, DType t); /* a bool is a byte there */
 bool         gen_known(Gen *g, const Prim *p);                 /* it was computed, or is a number */
+void         gen_know(Gen *g, const Prim *p, LLVMValueRef v);  /* v is its value */
 /* Computing p now could read memory that only some condition allows to read. */
 bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */

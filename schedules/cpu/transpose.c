@@ -6,32 +6,37 @@
  * A vector of the result would be gathered, lane by lane.  So the nest is tiled by as many cells of
  * the result's innermost dimension as a vector has lanes, and as many of the one that is innermost
  * in the operand; a tile is written out, and code generation loads its rows as vectors and turns it
- * in registers (backends/llvm/codegen_transpose.c). */
+ * in registers (backends/llvm/codegen_transpose.c).  What else the kernel reads must be turned in
+ * the same way, lie as the result does, or be one number for a row. */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
 
-enum { LEAST = 4 }; /* cells on a side worth turning */
+enum { LEAST = 4, MAX_LOADS = 8 }; /* cells on a side worth turning */
 
 typedef struct {
     Sched           *s;
     const char      *block;
     const BlockData *b;
     uint32_t         loads;
-    const LoadData  *load;
-    uint32_t         unit; /* iterator that walks neighbours of the operand, */
-    int64_t          run;  /* so many at a time: a vector's lanes, or narrower blocks */
+    const LoadData  *of[MAX_LOADS], *load; /* all; the one that is turned first */
+    uint32_t         unit;                  /* iterator that walks neighbours of that operand, */
+    int64_t          run; /* so many at a time: a vector's lanes, or narrower blocks */
 } Turn;
 
 static void see_load(void *user, const Prim *p)
 {
     Turn *t = user;
 
-    if (p->kind != PRIM_LOAD)
+    if (p->kind != PRIM_LOAD || t->loads > MAX_LOADS)
         return;
-    t->loads += !t->load || t->load->buffer != p->u.load.buffer ||
-                memcmp(t->load->index, p->u.load.index, p->u.load.n * sizeof(Idx *)) != 0;
-    t->load = &p->u.load;
+    for (uint32_t i = 0; i < t->loads; i++)
+        if (t->of[i]->buffer == p->u.load.buffer &&
+            !memcmp(t->of[i]->index, p->u.load.index, p->u.load.n * sizeof(Idx *)))
+            return;
+    if (t->loads < MAX_LOADS)
+        t->of[t->loads] = &p->u.load;
+    t->loads++;
 }
 
 const Idx *flat_index(Sched *s, const LoadData *l)
@@ -89,28 +94,56 @@ static int64_t extent(const Turn *t, uint32_t i)
     return atom_usual(t->b->iter[i]);
 }
 
-static bool is_turned(Turn *t)
+/* Do cells of the load lie apart along the result's row, and side by side along another iterator?
+ */
+static bool turns(Turn *t, const LoadData *load)
 {
-    const Stmt *b = sched_block(t->s, t->block);
-    int64_t     lanes = cpu_lanes(t->s);
-    TirVisit    v = {t, NULL, NULL, see_load, NULL};
-
-    if (!b || b->u.block.opaque || b->u.block.nspatial < 2 || b->u.block.nreduce || lanes < LEAST)
-        return false;
-    t->b = &b->u.block;
-    stmt_visit(b, &v);
-    if (t->loads != 1 || t->load->buffer->dtype.bits != 32)
-        return false;
-    const Idx *at = flat_index(t->s, t->load);
+    const Idx *at = flat_index(t->s, load);
     uint32_t   inner = t->b->nspatial - 1;
 
-    if (extent(t, inner) < LEAST || !lies_apart(t->s, at, t->b->iter[inner], lanes))
+    if (!lies_apart(t->s, at, t->b->iter[inner], cpu_lanes(t->s)))
         return false;
-    for (t->run = lanes; t->run >= LEAST; t->run /= 2)
+    for (t->run = cpu_lanes(t->s); t->run >= LEAST; t->run /= 2)
         for (t->unit = 0; t->unit < inner; t->unit++)
             if (step_of(at, t->b->iter[t->unit], t->run) == 1)
                 return extent(t, t->unit) >= LEAST;
     return false;
+}
+
+/* Is the load one of the tile, turned as the first one, or a vector, or a number? */
+static bool goes_along(const Turn *t, const LoadData *load)
+{
+    const Idx  *at = flat_index(t->s, load);
+    const Atom *lane = t->b->iter[t->b->nspatial - 1];
+
+    return !idx_uses(at, lane) || step_of(at, lane, cpu_lanes(t->s)) == 1 ||
+           (lies_apart(t->s, at, lane, cpu_lanes(t->s)) &&
+            step_of(at, t->b->iter[t->unit], t->run) == 1);
+}
+
+static bool find_loads(Turn *t)
+{
+    const Stmt *b = sched_block(t->s, t->block);
+
+    if (!b || b->u.block.opaque || b->u.block.nspatial < 2 || b->u.block.nreduce ||
+        cpu_lanes(t->s) < LEAST)
+        return false;
+    t->b = &b->u.block;
+    stmt_visit(b, &(TirVisit){.user = t, .prim = see_load});
+    return t->loads && t->loads <= MAX_LOADS;
+}
+
+static bool is_turned(Turn *t)
+{
+    if (!find_loads(t) || extent(t, t->b->nspatial - 1) < LEAST)
+        return false;
+    for (uint32_t i = 0; i < t->loads && !t->load; i++)
+        if (t->of[i]->buffer->dtype.bits == 32 && turns(t, t->of[i]))
+            t->load = t->of[i];
+    for (uint32_t i = 0; i < t->loads && t->load; i++)
+        if (!goes_along(t, t->of[i]))
+            return false;
+    return t->load;
 }
 
 static const char *loop(const Turn *t, uint32_t i)
@@ -141,20 +174,30 @@ static const StoreData *store_of(const Turn *t)
     return b->nkids == 1 && b->kids[0]->kind == STMT_STORE ? &b->kids[0]->u.store : NULL;
 }
 
-/* Rows of an image that lie one behind the other on both sides are one line. */
+/* Do rows along iterator i lie one behind the other in what the load reads, or stay the same? */
+static bool is_line(const Turn *t, const LoadData *load, uint32_t i)
+{
+    const Idx *at = flat_index(t->s, load);
+    int64_t    step = step_of(at, t->b->iter[i], 1);
+
+    if (!step)
+        return !idx_uses(at, t->b->iter[i]) && !idx_uses(at, t->b->iter[i - 1]);
+    return step_of(at, t->b->iter[i - 1], 1) == step * extent(t, i);
+}
+
+/* Rows of an image that lie one behind the other on all sides are one line. */
 static bool joins_before(const Turn *t, uint32_t i)
 {
     const StoreData *d = store_of(t);
-    int64_t          n = extent(t, i);
 
     if (!d || i == 0)
         return false;
-    LoadData   out = {.buffer = d->buffer, .n = d->n, .index = d->index};
-    const Idx *to = flat_index(t->s, &out), *from = flat_index(t->s, t->load);
-    int64_t    a = step_of(to, t->b->iter[i], 1), b = step_of(from, t->b->iter[i], 1);
+    LoadData out = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    bool     joins = is_line(t, &out, i);
 
-    return a && b && step_of(to, t->b->iter[i - 1], 1) == a * n &&
-           step_of(from, t->b->iter[i - 1], 1) == b * n;
+    for (uint32_t k = 0; k < t->loads; k++)
+        joins = joins && is_line(t, t->of[k], i);
+    return joins;
 }
 
 /* The loops between row and lane go outside of the row's tile. */
@@ -254,23 +297,15 @@ static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, 
 
 static bool by_turns(Turn *t, bool parallel)
 {
-    const Stmt *b = sched_block(t->s, t->block);
-    int64_t     lanes = cpu_lanes(t->s), runs = 2;
-    TirVisit    v = {t, NULL, NULL, see_load, NULL};
-    Sched      *s = t->s;
+    int64_t lanes = cpu_lanes(t->s), runs = 2;
+    Sched  *s = t->s;
 
-    if (!b || b->u.block.opaque || b->u.block.nspatial < 2 || b->u.block.nreduce || lanes < LEAST)
+    if (!find_loads(t) || t->loads != 1)
         return false;
-    t->b = &b->u.block;
-    t->loads = 0;
-    t->load = NULL;
-    stmt_visit(b, &v);
-    uint32_t inner = t->b->nspatial - 1;
-    bool     two = extent(t, inner) <= MOST_RUNS;
-    int64_t  cells = extent(t, inner) * (two ? extent(t, inner - 1) : 1);
-
-    if (t->loads != 1)
-        return false;
+    t->load = t->of[0];
+    uint32_t   inner = t->b->nspatial - 1;
+    bool       two = extent(t, inner) <= MOST_RUNS;
+    int64_t    cells = extent(t, inner) * (two ? extent(t, inner - 1) : 1);
     const Idx *at = flat_index(s, t->load);
 
     while (runs <= MOST_RUNS && (runs * lanes > cells || !are_runs(t, at, runs, lanes, two)))
