@@ -170,3 +170,21 @@ const Expr *build_range(const Build *b, DType t, double first, double end, doubl
     }
     return build_const(b, t, 1, &count, at);
 }
+
+const Expr *build_unravel_index(const Build *b, const Expr *x, Ints dims)
+{
+    const Expr *at[MAX_RANK];
+    int64_t     stride = 1;
+
+    if (expr_rank(x) >= MAX_RANK || dims.n < 1 || dims.n > MAX_RANK)
+        return build_error(b, E_IMPORT, "numbers of %u dimensions, a shape of %u", expr_rank(x),
+                           dims.n);
+    for (uint32_t i = dims.n; i-- > 0;) {
+        if (dims.at[i] < 1 || !checked_mul(stride, dims.at[i], &stride) || stride > INT32_MAX)
+            return build_error(b, E_IMPORT, "dimension %u is %lld", i, (long long)dims.at[i]);
+        at[i] = build_by(b, "floor_divide", x, (double)(stride / dims.at[i]));
+        at[i] = build_by(b, "floor_mod", at[i], (double)dims.at[i]);
+        at[i] = build_expand_dims(b, at[i], 0, 1);
+    }
+    return build_concat(b, dims.n, at, 0);
+}

@@ -157,23 +157,9 @@ bool tf_invert_permutation(TfNode *n)
 /* Inputs: numbers of cells, or one, and a shape: the positions, [rank, numbers]. */
 bool tf_unravel_index(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *at[MAX_RANK];
-    int64_t      stride = 1;
-    Ints         dims;
+    Ints dims;
 
-    if (!tf_ints(n, 1, &dims) || !tf_rank(n, 0, 0, MAX_RANK - 1))
-        return false;
-    if (dims.n < 1 || dims.n > MAX_RANK)
-        return tf_error(n, E_IMPORT, "a shape of %u dimensions", dims.n);
-    for (uint32_t i = dims.n; i-- > 0;) {
-        if (dims.at[i] < 1 || !checked_mul(stride, dims.at[i], &stride) || stride > INT32_MAX)
-            return tf_error(n, E_IMPORT, "dimension %u is %lld", i, (long long)dims.at[i]);
-        at[i] = build_by(b, "floor_divide", x, (double)(stride / dims.at[i]));
-        at[i] = build_by(b, "floor_mod", at[i], (double)dims.at[i]);
-        at[i] = build_expand_dims(b, at[i], 0, 1);
-    }
-    return tf_done(n, build_concat(b, dims.n, at, 0));
+    return tf_ints(n, 1, &dims) && tf_done(n, build_unravel_index(&n->b, n->in[0], dims));
 }
 
 /* ---- random numbers --------------------------------------------------------------------------------- */
