@@ -12,6 +12,7 @@
  *   keras/              Keras: .keras and .h5
  *   pytorch/            PyTorch: torch.export and TorchScript
  *   darknet/            Darknet: .cfg and .weights
+ *   mxnet/              MXNet: -symbol.json and .params
  *   relay/              text of Relay modules
  */
 #ifndef TVMCC_FRONTENDS_H

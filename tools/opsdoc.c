@@ -81,6 +81,7 @@ static const FormatPage format_pages[] = {
     {"pytorch", "Operators", "ops.def", "operators, with the overloads", "Overloads"},
     {"tensorflow", "Operators", "ops.def", "operators, with the inputs", "Inputs"},
     {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also"},
+    {"mxnet", "Operators", "ops.def", "operators, with the operands and other names", "Operands"},
     {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind"},
     {"", "Operators", "ops.def", "operators, with the versions", "Versions"},
 };

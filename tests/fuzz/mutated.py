@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -9,7 +9,7 @@ model; numbers become those that break things; names become other names of the m
 have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
 those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
 changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip;
-of .cfg files words, with the weights as they were; of .keras archives the JSON, or bytes of the weights; of .h5 files words or bytes.
+of .cfg files words, and of .json the tree, with the weights as they were; of .keras archives the JSON, or bytes of the weights; of .h5 files words or bytes.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
@@ -29,7 +29,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
 MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/frontends/keras", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
-FOLDERS = {"pb": ["tests/frontends/tensorflow"]}  # where else such files are tensors
+FOLDERS = {"pb": ["tests/frontends/tensorflow"], "json": ["tests/frontends/mxnet"]}  # where else such files are something else
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 SECONDS, BYTES = 5, 1 << 30
@@ -295,9 +295,14 @@ def mutate_config(rng, data):
     return mutate_words(rng, data) if rng.random() < 0.1 else mutate_code(rng, data.decode()).encode()
 
 
+def mutate_symbol(rng, data):
+    return mutate_words(rng, data) if rng.random() < 0.1 else json.dumps(mutate_json(rng, json.loads(data))).encode()
+
+
 def shapes(path):
-    """What the module at `path` does not say of its inputs, by the values beside it; the weights of a .cfg."""
-    options = ["--weights", path[:-4] + ".weights"] if path.endswith(".cfg") else []
+    """What the module at `path` does not say of its inputs, by the values beside it; the weights of a .cfg or .json."""
+    beside = {"-symbol.json": "-0000.params", ".cfg": ".weights"}
+    options = [x for k, v in beside.items() if path.endswith(k) for x in ("--weights", path[:-len(k)] + v)]
     if path.endswith(".pt") and os.path.exists(path[:-3] + ".in.npz"):
         with zipfile.ZipFile(path[:-3] + ".in.npz") as z:
             for name in z.namelist():
@@ -334,7 +339,7 @@ def damaged(models, seed):
         data = f.read()
     try:
         changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module, ".cfg": mutate_config,
-                   ".keras": mutate_keras, ".h5": mutate_words}
+                   ".keras": mutate_keras, ".h5": mutate_words, ".json": mutate_symbol}
         change = changes.get(os.path.splitext(path)[1], mutate)
         return path, change(rng, data)
     except (ValueError, zipfile.BadZipFile, NotImplementedError, RecursionError):  # a model that is broken as it stands

@@ -1,0 +1,98 @@
+"""Graphs of layers."""
+import numpy as np
+from record import C, I, S, model, mx
+
+
+@model
+def convolutions(m):
+    x, line, volume = m.x("x", m.f32(2, 4, 9, 8)), m.x("line", m.f32(2, 3, 11)), m.x("volume", m.f32(1, 2, 5, 6, 7))
+    m.out(m.layer(S.Convolution, x, dict(weight=(6, 4, 3, 3), bias=(6,)), "plain", kernel=(3, 3), num_filter=6))
+    m.out(m.layer(S.Convolution, x, dict(weight=(6, 4, 3, 2)), "strided", kernel=(3, 2), stride=(2, 1), pad=(1, 0), dilate=(1, 2), num_filter=6, no_bias=True))
+    m.out(m.layer(S.Convolution, x, dict(weight=(8, 2, 3, 3), bias=(8,)), "groups", kernel=(3, 3), num_group=2, num_filter=8))
+    m.out(m.layer(S.Convolution, x, dict(weight=(4, 1, 3, 3)), "depthwise", kernel=(3, 3), pad=(1, 1), num_group=4, num_filter=4, no_bias=True))
+    m.out(m.layer(S.Convolution, line, dict(weight=(5, 3, 4), bias=(5,)), "line1", kernel=(4,), stride=(2,), pad=(1,), num_filter=5))
+    m.out(m.layer(S.Convolution, volume, dict(weight=(3, 2, 2, 3, 3), bias=(3,)), "volume1", kernel=(2, 3, 3), stride=(1, 2, 1), pad=(1, 0, 1), num_filter=3))
+    m.out(m.layer(S.Deconvolution, x, dict(weight=(4, 3, 3, 3)), "up", kernel=(3, 3), stride=(2, 2), pad=(1, 1), adj=(1, 0), num_filter=3))
+    m.out(m.layer(S.Deconvolution, x, dict(weight=(4, 2, 2, 2), bias=(4,)), "up_groups", kernel=(2, 2), stride=(2, 2), num_group=2, num_filter=4, no_bias=False))
+    m.out(m.layer(S.Deconvolution, x, dict(weight=(4, 3, 4, 4)), "target", kernel=(4, 4), stride=(2, 2), target_shape=(17, 16), num_filter=3))
+    m.out(m.layer(S.Deconvolution, line, dict(weight=(3, 2, 3)), "up_line", kernel=(3,), stride=(2,), pad=(1,), num_filter=2))
+
+
+@model
+def dense(m):
+    x, t = m.x("x", m.f32(3, 4, 5)), m.x("t", m.f32(3, 6))
+    m.out(m.layer(S.FullyConnected, x, dict(weight=(7, 20), bias=(7,)), "flat", num_hidden=7))
+    m.out(m.layer(S.FullyConnected, x, dict(weight=(7, 5)), "rows", num_hidden=7, no_bias=True, flatten=False))
+    m.out(m.layer(S.FullyConnected, t, dict(weight=(2, 6), bias=(2,)), "plain", num_hidden=2))
+    y, z = m.x("y", m.f32(6, 4)), m.x("z", m.f32(5, 2, 3))
+    m.out(S.dot(t, y, name="dot"), S.dot(y, t, transpose_a=True, transpose_b=True, name="turned"), S.dot(x, z, name="many"))
+    m.out(S.dot(t, m.x("t2", m.f32(5, 6)), transpose_b=True, name="weights"), S.dot(m.x("v", m.f32(6)), y, name="vector"))
+    m.out(S.dot(m.x("v1", m.f32(6)), m.x("v2", m.f32(6)), name="number"))
+    b, c = m.x("b", m.f32(3, 5, 2)), m.x("c", m.f32(3, 2, 4))
+    m.out(S.batch_dot(x, b, name="batch"), S.batch_dot(c, x, name="batch2"))
+    m.out(S.batch_dot(b, m.x("d", m.f32(3, 5, 4)), transpose_a=True, name="batch_a"), S.batch_dot(x, m.x("e", m.f32(3, 6, 5)), transpose_b=True, name="batch_b"))
+    m.out(S.linalg.gemm2(t, y, alpha=0.5, name="gemm"), S.linalg.gemm2(x, b, name="gemm_batch"))
+
+
+@model
+def activations(m):
+    x, i = m.x("x", m.f32(2, 3, 4, lo=-3, hi=3)), m.x("i", m.f32(2, 3, 4, 2))
+    for t in ["relu", "sigmoid", "tanh", "softrelu", "softsign"]:
+        m.out(S.Activation(x, act_type=t, name=t))
+    for t in ["leaky", "elu", "selu", "gelu"]:
+        m.out(S.LeakyReLU(x, act_type=t, slope=0.3, name="leaky_" + t))
+    m.out(S.LeakyReLU(x, act_type="rrelu", name="rrelu")[0])
+    m.out(S.LeakyReLU(i, m.w("slopes", m.f32(3)), act_type="prelu", name="prelu"), S.LeakyReLU(x, m.w("slope", m.f32(1)), act_type="prelu", name="prelu1"))
+    m.out(S.softmax(x, name="softmax"), S.softmax(x, axis=1, temperature=2, name="soft1"), S.log_softmax(x, axis=1, name="log"), S.softmin(x, name="softmin"))
+    m.out(S.softmax(x, m.x("length", m.ints(1, 5, 2, 3, dtype=np.int32)), use_length=True, name="some"))
+    m.out(S.SoftmaxActivation(i, mode="channel", name="channel"), S.SoftmaxActivation(x, name="instance"))
+    m.out(S.SoftmaxOutput(m.x("rows", m.f32(3, 5)), name="out"), S.SoftmaxOutput(i, multi_output=True, name="multi"), S.SoftmaxOutput(x, preserve_shape=True, name="kept"), S.SoftmaxOutput(x, name="flat"))
+    m.out(S.LinearRegressionOutput(x, name="linear"), S.LogisticRegressionOutput(x, name="logistic"), S.MAERegressionOutput(x, name="mae"))
+    m.out(S.Dropout(x, p=0.5, name="dropout"))
+
+
+@model
+def norms(m):
+    x, v = m.x("x", m.f32(2, 6, 4, 5)), m.x("v", m.f32(3, 7))
+    bn = dict(gamma=(6,), beta=(6,), moving_mean=(6,), moving_var=(6,))
+    m.out(m.layer(S.BatchNorm, x, bn, "bn"), m.layer(S.BatchNorm, x, bn, "free", fix_gamma=False, eps=1e-2))
+    m.out(m.layer(S.BatchNorm, x, dict(gamma=(5,), beta=(5,), moving_mean=(5,), moving_var=(5,)), "last", axis=-1, fix_gamma=False))
+    m.out(m.layer(S.BatchNorm, v, dict(gamma=(7,), beta=(7,), moving_mean=(7,), moving_var=(7,)), "rows", fix_gamma=False, use_global_stats=True))
+    m.out(m.layer(C.SyncBatchNorm, x, bn, "sync", fix_gamma=False, key="k"))
+    m.out(m.layer(S.LayerNorm, x, dict(gamma=(5,), beta=(5,)), "ln"), m.layer(S.LayerNorm, x, dict(gamma=(6,), beta=(6,)), "ln1", axis=1))
+    m.out(m.layer(S.LayerNorm, x, dict(gamma=(5,), beta=(5,)), "ln_all", output_mean_var=True))
+    m.out(m.layer(S.InstanceNorm, x, dict(gamma=(6,), beta=(6,)), "instance"), m.layer(S.GroupNorm, x, dict(gamma=(3,), beta=(3,)), "group", num_groups=3))
+    for mode in ["instance", "channel", "spatial"]:
+        m.out(S.L2Normalization(x, mode=mode, name="l2_" + mode))
+    m.out(S.LRN(x, nsize=3, name="lrn"), S.LRN(x, nsize=5, alpha=0.1, beta=0.5, knorm=1, name="lrn5"))
+
+
+@model
+def pooling(m):
+    x, line, volume = m.x("x", m.f32(2, 3, 9, 8)), m.x("line", m.f32(2, 3, 11)), m.x("volume", m.f32(1, 2, 5, 6, 7))
+    for t in ["max", "avg", "sum", "lp"]:
+        more = dict(p_value=2) if t == "lp" else {}
+        m.out(S.Pooling(x, kernel=(3, 2), stride=(2, 2), pad=(1, 1), pool_type=t, name=t, **more))
+        m.out(S.Pooling(x, kernel=(3, 3), stride=(2, 3), pool_type=t, pooling_convention="full", name=t + "_full", **more))
+        m.out(S.Pooling(x, kernel=(2, 2), pool_type=t, global_pool=True, name=t + "_all", **more) if t != "lp" else S.Pooling(x, kernel=(2, 2), pool_type=t, name="lp1", **more))
+    m.out(S.Pooling(x, kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="avg", count_include_pad=False, name="without"))
+    m.out(S.Pooling(line, kernel=(3,), stride=(2,), pad=(1,), pool_type="max", name="line_max"), S.Pooling(line, kernel=(2,), stride=(2,), pool_type="avg", pooling_convention="full", name="line_avg"))
+    m.out(S.Pooling(volume, kernel=(2, 2, 2), stride=(2, 2, 2), pool_type="max", name="volume_max"), S.Pooling(volume, kernel=(3, 2, 2), stride=(1, 2, 2), pad=(1, 0, 1), pool_type="avg", name="volume_avg"))
+    m.out(S.Pooling(volume, kernel=(1, 1, 1), global_pool=True, pool_type="avg", name="volume_all"), S.Pooling_v1(x, kernel=(2, 2), stride=(2, 2), pool_type="avg", name="old"))
+    for size in [(), (2, 4), (3, 4), (5, 3), 3]:
+        m.out(C.AdaptiveAvgPooling2D(x, output_size=size))
+
+
+@model
+def sizes(m):
+    x, y = m.x("x", m.f32(2, 3, 4, 5)), m.x("y", m.f32(2, 2, 8, 10))
+    m.out(S.UpSampling(x, scale=2, sample_type="nearest", num_args=1, name="nearest"), S.UpSampling(x, y, scale=4, sample_type="nearest", num_args=2, name="two"))
+    m.out(S.UpSampling(x, x, scale=2, sample_type="nearest", num_args=2, multi_input_mode="sum", name="added"))
+    for s in (2, 3):
+        k = 2 * s - s % 2
+        m.out(S.UpSampling(x, m.w(f"bilinear{s}_weight", m.f32(3, 1, k, k)), scale=s, sample_type="bilinear", num_filter=3, num_args=1, name=f"bilinear{s}"))
+    m.out(C.BilinearResize2D(x, height=7, width=9, name="corners"), C.BilinearResize2D(x, height=3, width=4, align_corners=False, name="half"))
+    m.out(C.BilinearResize2D(x, scale_height=1.5, scale_width=2, mode="size", name="scaled"), C.BilinearResize2D(x, scale_height=2.0, scale_width=2.0, mode="odd_scale", name="odd"))
+    m.out(C.BilinearResize2D(x, y, mode="like", name="like"))
+    for mode in ["to_even_down", "to_even_up", "to_odd_down", "to_odd_up"]:
+        m.out(C.BilinearResize2D(x, mode=mode, name=mode))
