@@ -96,3 +96,54 @@ def sizes(m):
     m.out(C.BilinearResize2D(x, y, mode="like", name="like"))
     for mode in ["to_even_down", "to_even_up", "to_odd_down", "to_odd_up"]:
         m.out(C.BilinearResize2D(x, mode=mode, name=mode))
+
+
+@model
+def recurrent(m):
+    x = m.x("x", m.f32(4, 2, 3))
+    for mode, gates in [("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)]:
+        for layers, two in [(1, 1), (2, 2)]:
+            H, name = 5, f"{mode}{layers}"
+            cells = sum(two * gates * H * ((two * H if i else 3) + H + 2) for i in range(layers))
+            args = dict(parameters=m.w(name + "_parameters", m.f32(cells)), state=m.x(name + "_state", m.f32(layers * two, 2, H)))
+            if mode == "lstm":
+                args["state_cell"] = m.x(name + "_cell", m.f32(layers * two, 2, H))
+            m.out(S.RNN(x, state_size=H, num_layers=layers, bidirectional=two == 2, mode=mode, state_outputs=layers == 2, name=name, **args))
+    parts = [S.Reshape(m.w(f"part{i}", m.f32(*s)), shape=(-1,)) for i, s in enumerate([(15, 3), (15, 5), (15,), (15,)])]
+    m.out(S.RNN(x, I._rnn_param_concat(*parts, dim=0), S.zeros((1, 0, 5)), state_size=5, num_layers=1, mode="gru", name="joined"))
+
+
+@model
+def attention(m):
+    x, q, kv = m.x("x", m.f32(5, 2, 24)), m.x("q", m.f32(4, 2, 8)), m.x("kv", m.f32(5, 2, 16))
+    m.out(C.div_sqrt_dim(x, name="div"))
+    s = C.interleaved_matmul_selfatt_qk(x, heads=2, name="self")
+    m.out(s, C.interleaved_matmul_selfatt_valatt(x, S.softmax(s), heads=2, name="selfv"))
+    s = C.interleaved_matmul_encdec_qk(q, kv, heads=2, name="other")
+    m.out(s, C.interleaved_matmul_encdec_valatt(kv, S.softmax(s), heads=2, name="otherv"))
+
+
+@model
+def foreach(m):
+    x, s, w = m.x("x", m.f32(4, 2, 3)), m.x("s", m.f32(2, 3)), m.x("w", m.f32(2, 3))
+    k = m.w("k", m.f32(2, 3))
+
+    def body(data, states):
+        h = S.tanh(data * w + states[0] + k)
+        return [h * 2, data - h], [h, states[1] + 1]
+
+    outs, states = C.foreach(body, x, [s, s * 0])
+    m.out(*outs, *states)
+    out, _ = C.foreach(lambda d, st: (C.foreach(lambda e, t: (e + t, e + t), d, st)[0], st + 1), m.x("deep", m.f32(3, 4, 2)), m.x("t", m.f32(2)))
+    m.out(out)
+
+
+@model
+def loops(m):
+    i, s = m.x("i", np.zeros(1, np.float32)), m.x("s", m.f32(1))
+    x = m.x("x", m.f32(1))
+    outs, states = C.while_loop(lambda i, s: i < 4, lambda i, s: ([i + s * x], [i + 1, s + i]), (i, s), max_iterations=4)
+    m.out(outs[0], *states)
+    a, b = m.x("a", m.f32(1)), m.x("b", m.f32(1))
+    m.out(C.cond(a * b < 5, lambda: (a + 5) * (b + 5), lambda: (a - 5) * (b - 5)))
+    m.out(*C.cond(a > 5, lambda: [a + b, b], lambda: [a - b, a]))

@@ -3,7 +3,7 @@ import os
 import sys
 import zlib
 
-os.environ["MXNET_MKLDNN_ENABLED"] = "0"
+os.environ.setdefault("MXNET_MKLDNN_ENABLED", "0")
 os.environ["MXNET_SUBGRAPH_BACKEND"] = "NONE"
 import mxnet as mx
 import numpy as np
@@ -53,10 +53,14 @@ class Model:
         arrays = {k: mx.nd.array(v, dtype=v.dtype) for k, v in values.items()}
         states = set(graph.list_auxiliary_states())
         shapes, types = {k: v.shape for k, v in values.items()}, {k: v.dtype for k, v in values.items()}
-        e = graph.simple_bind(mx.cpu(), grad_req="null", type_dict={k: t for k, t in types.items() if k not in states},
-                              **{k: s for k, s in shapes.items() if k not in states})
-        for k, a in arrays.items():
-            (e.aux_dict if k in states else e.arg_dict)[k][:] = a
+        if set(graph.list_arguments()) <= set(arrays):
+            e = graph.bind(mx.cpu(), {k: a for k, a in arrays.items() if k not in states}, grad_req="null",
+                           aux_states={k: arrays[k] for k in states})
+        else:  # there are labels, too
+            e = graph.simple_bind(mx.cpu(), grad_req="null", type_dict={k: t for k, t in types.items() if k not in states},
+                                  **{k: s for k, s in shapes.items() if k not in states})
+            for k, a in arrays.items():
+                (e.aux_dict if k in states else e.arg_dict)[k][:] = a
         results = e.forward(is_train=False)
         path = os.path.join(folder, self.name)
         graph.save(path + "-symbol.json")
