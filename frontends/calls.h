@@ -8,7 +8,7 @@
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
  *   einsum.c     sums of products                    volume.c   convolutions of volumes
- *   random.c     random numbers
+ *   random.c     random numbers                      grid.c     cells between cells
  *
  * NULL and false come with an error, recorded here or by what gave a NULL argument.
  */
@@ -241,6 +241,31 @@ const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Exp
                                         int64_t group);
 const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, const BuildWindow *w,
                               BuildPooling how);
+
+/* ---- grid.c ----------------------------------------------------------------------------------- */
+
+/* mode: "linear", "cubic", "nearest"; padding: "zeros", "border", "reflection"; align: -1 and 1 are
+ * the middles of the outer cells, not their edges. */
+typedef struct {
+    const char *mode, *padding;
+    bool        align;
+} BuildSampling;
+
+/* x [N, C, H, W] at grid [N, H', W', 2] of (x, y) from -1 to 1; or [N, C, D, H, W] at
+ * [N, D', H', W', 3] of (x, y, z). */
+const Expr *build_grid_sample(const Build *b, const Expr *x, const Expr *grid,
+                              const BuildSampling *how);
+/* A convolution of cells beside their places: x [N, C, H, W], weight [O, C/group, h, w], offset
+ * [N, parts*h*w*2, H', W'] of (y, x), mask NULL or [N, parts*h*w, H', W']; a window of two
+ * dimensions.  product: of batches of matrices. */
+typedef struct {
+    const Expr *x, *weight, *offset, *mask;
+    BuildWindow window;
+    int64_t     group, parts;
+    const Expr *(*product)(const Build *b, void *user, const Expr *x, const Expr *y);
+    void *user;
+} BuildDeformed;
+const Expr *build_deform_conv(const Build *b, const BuildDeformed *d);
 
 /* ---- forms.c ---------------------------------------------------------------------------------- */
 

@@ -469,7 +469,6 @@ static const Module *import_program(PtImport *im, const PtArchive *archive, cons
 {
     const PtGraph *g = &im->program->graph;
     NamedValues    params = {0}, r = {0};
-    GlobalDefs     functions = {0};
 
     if (!import_inputs(im, archive, o, loc, &params))
         return NULL;
@@ -478,7 +477,7 @@ static const Module *import_program(PtImport *im, const PtArchive *archive, cons
             return NULL;
     if (!import_outputs(im, o, loc, &r) || !shapes_check_dims(&im->shapes, loc))
         return NULL;
-    return build_module(im->c, im->path, &params, &r, 0, NULL, &functions);
+    return build_module(im->c, im->path, &params, &r, im->binds.n, im->binds.at, &im->functions);
 }
 
 const Module *pytorch_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

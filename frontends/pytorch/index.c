@@ -224,6 +224,24 @@ bool aten_index(PtNode *n)
     return pt_done(n, build_transpose(b, y, rank, back));
 }
 
+/* Values that broadcast to what x[.., i, j, ..] gives, with the dimensions of the indices first:
+ * `dims`. */
+static const Expr *values_in_place(const Build *b, const Indexing *k, const Expr *values,
+                                   uint32_t d, const Idx *const *dims)
+{
+    const Idx *to[2 * MAX_RANK];
+    int64_t    axes[2 * MAX_RANK];
+    uint32_t   shape = k->shape.n;
+
+    for (uint32_t i = 0; i < d; i++) { /* dimension i of the result, where it is in the values */
+        uint32_t at = i < shape ? k->first + i : i < shape + k->first ? i - shape : i;
+
+        axes[i] = at;
+        to[at] = dims[i];
+    }
+    return build_transpose(b, build_broadcast_to(b, values, d, to), d, axes);
+}
+
 /* x[i, j] = values, or += */
 bool aten_index_put(PtNode *n)
 {
@@ -257,8 +275,6 @@ bool aten_index_put(PtNode *n)
         return false;
     rank = expr_rank(x);
     front(&k, axes);
-    if (k.together && k.first > 0)
-        return pt_error(n, E_UNSUPPORTED, "it writes along dimension %u", k.first);
     for (uint32_t i = 0; i < k.shape.n; i++)
         dims[d++] = k.shape.at[i];
     for (uint32_t i = k.used; i < rank; i++)
@@ -266,8 +282,9 @@ bool aten_index_put(PtNode *n)
     if (d > MAX_RANK)
         return pt_error(n, E_UNSUPPORTED, "%u dimensions", d);
     a->mode = add ? "add" : "update";
-    y = build3(b, "scatter_nd", build_transpose(b, x, rank, axes), stacked(n, &k),
-               build_broadcast_to(b, values, d, dims), a);
+    values = k.together ? values_in_place(b, &k, values, d, dims)
+                        : build_broadcast_to(b, values, d, dims);
+    y = build3(b, "scatter_nd", build_transpose(b, x, rank, axes), stacked(n, &k), values, a);
     for (uint32_t i = 0; i < rank; i++)
         back[axes[i]] = i;
     return pt_done(n, build_transpose(b, y, rank, back));

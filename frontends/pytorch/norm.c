@@ -200,3 +200,23 @@ bool aten_instance_norm(PtNode *n)
     (void)pt_has(n, "running_mean"), (void)pt_has(n, "running_var");
     return scaled(n, grouped(n, x, build_dim(&n->b, x, 1), pt_float(n, "eps", 1e-5)));
 }
+
+/* v * g / the norm of v over all dimensions but one. */
+bool aten_weight_norm(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *v = pt_tensor(n, "v"), *g = v ? pt_tensor(n, "g") : NULL, *norm;
+    uint32_t     dim, count = 0;
+    int64_t      axes[MAX_RANK];
+
+    if (!g || !pt_axis(n, pt_int(n, "dim", 0), expr_rank(v), &dim))
+        return false;
+    for (uint32_t i = 0; i < expr_rank(v); i++)
+        if (i != dim)
+            axes[count++] = i;
+    norm = build_mul(b, v, v);
+    norm = count ? build_reduce(b, "sum", norm, count, axes, true) : norm;
+    norm = build1(b, "sqrt", norm, NULL);
+    return pt_done_at(n, 0, build_mul(b, v, build_div(b, g, norm))) &&
+           (n->nout < 2 || pt_done_at(n, 1, norm));
+}

@@ -239,6 +239,36 @@ bool aten_chunk(PtNode *n)
     return split_by(n, x, axis, cells ? (cells + chunks - 1) / chunks : 1);
 }
 
+/* Parts of nearly the same size, the first ones larger; or from these positions on. */
+bool aten_tensor_split(PtNode *n)
+{
+    uint32_t    axis, count = 0;
+    const Expr *x = with_axis(n, &axis);
+    int64_t     cells = x ? build_dim(&n->b, x, axis) : 0, parts = 1, at = 0;
+    const Idx **ends;
+    Ints        given = {0};
+
+    if (!x)
+        return false;
+    if (pt_has(n, "indices") && !pt_ints(n, "indices", &given))
+        return false;
+    if (!pt_has(n, "indices") && (parts = pt_int(n, "sections", 1)) < 1)
+        return pt_error(n, E_IMPORT, "%lld parts", (long long)parts);
+    if (parts > MAX_PARTS || given.n > MAX_PARTS)
+        return pt_error(n, E_UNSUPPORTED, "%lld parts", (long long)parts);
+    ends = NEW_ARRAY(n->b.c->arena, const Idx *, (size_t)parts + given.n + 1);
+    for (uint32_t i = 0; i < given.n; i++) {
+        int64_t to = given.at[i] < 0 ? given.at[i] + cells : given.at[i];
+
+        at = to < at ? at : to > cells ? cells : to;
+        ends[count++] = idx_const(n->b.c->arith, at);
+    }
+    for (int64_t i = 0; i + 1 < parts; i++)
+        ends[count++] = idx_const(n->b.c->arith, at += cells / parts + (i < cells % parts));
+    ends[count++] = idx_const(n->b.c->arith, cells);
+    return split(n, x, axis, count, ends);
+}
+
 bool aten_unbind(PtNode *n)
 {
     uint32_t     axis;

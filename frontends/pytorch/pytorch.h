@@ -9,7 +9,7 @@
  *   alias.c     views, and what changes a tensor in place
  *   node.c      what converters ask of a node: arguments by name
  *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c attention.c
- *   recurrent.c size.c region.c cell.c chosen.c encoder.c
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c
  *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
@@ -244,6 +244,8 @@ typedef struct PtImport {
     uint32_t         depth;  /* of graphs in graphs */
     uint32_t         scope;  /* of the branch that is read; 0: none */
     bool             script; /* it is TorchScript: element types have its numbers */
+    GlobalDefs       functions;
+    VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
 } PtImport;
 
 struct PtNode {
@@ -343,6 +345,9 @@ const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias)
 const Expr *pt_reshape(PtNode *n, const Expr *x, Dims size); /* one of them may be -1 */
 const Expr *pt_softmax(PtNode *n, const char *op, const Expr *x, int64_t axis);
 const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
-const char *pt_sum_dtype(const Expr *x); /* halves are summed in f32 */
+const char *pt_sum_dtype(const Expr *x);            /* halves are summed in f32 */
+const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
+/* The rows of x that the flags [rows] name; how many, the run says. */
+const Expr *pt_found(PtNode *n, const Expr *x, const Expr *flags);
 
 #endif

@@ -166,7 +166,6 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
 {
     Arena       *a = s->c->arena;
     NamedValues  params = {0}, r = {0};
-    GlobalDefs   functions = {0};
     TsValue     *args = NEW_ARRAY(a, TsValue, forward->nparams + 1), out;
     const char **names = NEW_ARRAY(a, const char *, forward->nparams + 1);
     Frame        f = {.s = s, .function = forward, .path = ""};
@@ -187,7 +186,8 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
     if (!r.at.n)
         return error_at(s->c, E_IMPORT, s->loc, "the model has no outputs");
     warn_changed(s);
-    return build_module(s->c, s->path, &params, &r, 0, NULL, &functions);
+    return build_module(s->c, s->path, &params, &r, s->im.binds.n, s->im.binds.at,
+                        &s->im.functions);
 }
 
 /* Calls of operators in all functions of the code that was read. */

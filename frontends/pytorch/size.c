@@ -49,6 +49,24 @@ bool aten_form(PtNode *n)
     return pt_done_form(n, !strcmp(op, "mod") ? idx_mod(A, v[0], v[1]) : idx_div(A, v[0], v[1]));
 }
 
+/* Of two numbers, a bool, which conditions are; asserts that ask for it are not carried out. */
+bool aten_compare_forms(PtNode *n)
+{
+    PtOperand   v[2];
+    const Expr *e;
+
+    if (n->p->nin != 2)
+        return pt_error(n, E_IMPORT, "it has %u arguments, not 2", n->p->nin);
+    for (uint32_t i = 0; i < 2; i++)
+        if (!pt_operand(n, n->p->names[i], &v[i]))
+            return false;
+    DType t = pt_promoted(2, v);
+
+    e = build2(&n->b, n->relay, pt_as(n, &v[0], t), pt_as(n, &v[1], t), NULL);
+    n->out[0] = (PtValue){.e = e};
+    return e != NULL;
+}
+
 bool aten_negative_form(PtNode *n)
 {
     const Idx *x = n->p->nin == 1 ? pt_form(n, n->p->names[0], NULL) : NULL;

@@ -420,6 +420,58 @@ def chosen():
         cell=nn.LSTMCell(5, 3)), [random(3, 4, 5), random(3, 4, 5)])
 
 
+@family
+def found():
+    x = (torch.rand(4, 5) * 6).floor()
+    record("found", Of1(lambda s, x: {"at": torch.nonzero(x), "some": torch.masked_select(x, x > 2.5), "take": torch.take(x, s.at)},
+                        at=torch.tensor([[3, 17], [0, -1]])), [x])
+    record("unique", Of1(lambda s, x: dict(zip("vic", torch.unique(x, return_inverse=True, return_counts=True)))), [x])
+    limits = torch.tensor([0.5, 1.0, 2.0, 4.0])
+    record("ranks", Of1(lambda s, x: {
+        "b": torch.bucketize(x, s.l), "br": torch.bucketize(x, s.l, right=True, out_int32=True), "s": torch.searchsorted(s.rows, x),
+        "sr": torch.searchsorted(s.rows, x, side="right"), "one": torch.searchsorted(s.l, 2.0)},
+        l=limits, rows=torch.randn(4, 7).sort(1)[0]), [x])
+    for core in (False, True):
+        record("losses" + "_core" * core, Of1(lambda s, x: {
+            "c": F.cross_entropy(x, s.t), "cw": F.cross_entropy(x, s.t, weight=s.w, ignore_index=2), "n": F.nll_loss(x, s.t, reduction="none"),
+            "sum": F.nll_loss(x, s.t, reduction="sum"), "i": F.cross_entropy(x[:, :, None, None], s.t[:, None, None])},
+            t=torch.tensor([1, 2, 0, 4]), w=torch.rand(5)), [random(4, 5)], core=core)
+
+
+@family
+def sampled():
+    grid = torch.rand(2, 3, 4, 2) * 2.4 - 1.2
+    record("grids", Of2(lambda s, x, y: {f"{m}{p}{a}": F.grid_sample(x, y, m, p, a) for m, p, a in (
+        ("bilinear", "zeros", False), ("bilinear", "border", True), ("nearest", "reflection", False), ("bicubic", "zeros", True))}),
+        [random(2, 3, 5, 6), grid])
+    record("windows", Of1(lambda s, x: {
+        "u": F.unfold(x, (2, 3), 1, 1, 2), "f": F.fold(F.unfold(x, 3, 1, 1), (6, 7), 3, 1, 1), "s": torch.as_strided(x, (3, 2), (2, 7), 5)}),
+        [random(2, 3, 6, 7)])
+    record("windows_core", Of1(lambda s, x: {"u": F.unfold(x, (2, 3)), "f": F.fold(F.unfold(x, 3), (6, 7), 3)}), [random(2, 3, 6, 7)], core=True)
+    record("pdist", Of1(lambda s, x: {"two": F.pdist(x), "one": F.pdist(x, 1.0)}), [random(5, 3)])
+
+
+@family
+def boxes():
+    import torchvision.ops as ops
+    corner = torch.rand(12, 2) * 6
+    at = torch.cat([corner, corner + torch.rand(12, 2) * 3 + 1], 1)
+    record("boxes", Of3(lambda s, x, y, z: {
+        "nms": ops.nms(y, z, 0.4), "roi": ops.roi_align(x, [y[:3], y[3:5]], (3, 2), 0.5, 2, True), "roi0": ops.roi_align(x, [y[:1], y[2:3]], 2)}),
+        [random(2, 3, 8, 9), at, torch.rand(12)])
+    conv = ops.DeformConv2d(4, 6, 3, 2, 1, groups=2)
+    record("deform", Of3(lambda s, x, y, z: {"m": s.conv(x, y, z), "n": s.conv(x, y)}, conv=conv),
+           [random(2, 4, 7, 6), random(2, 36, 4, 3), torch.rand(2, 18, 4, 3)])
+
+
+@family
+def parts():
+    linear = nn.utils.weight_norm(nn.Linear(5, 4))
+    record("parts", Of1(lambda s, x: {
+        **{f"a{i}": y for i, y in enumerate(torch.tensor_split(x, 3, 1))}, **{f"b{i}": y for i, y in enumerate(torch.tensor_split(x, (1, 3)))},
+        "w": s.linear(x), "g": torch.nn.functional.affine_grid(x[:2, :3][None], [1, 1, 2, 3])[0]}, linear=linear), [random(4, 5)])
+
+
 if __name__ == "__main__":
     os.makedirs(FOLDER, exist_ok=True)
     os.makedirs(os.path.join(os.path.dirname(FOLDER), "sizes"), exist_ok=True)
