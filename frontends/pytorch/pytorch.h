@@ -9,7 +9,7 @@
  *   alias.c     views, and what changes a tensor in place
  *   node.c      what converters ask of a node: arguments by name
  *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c attention.c
- *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c control.c
  *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
@@ -243,6 +243,7 @@ typedef struct PtImport {
     Map             *metas;  /* of the graph that is read */
     uint32_t         depth;  /* of graphs in graphs */
     uint32_t         scope;  /* of the branch that is read; 0: none */
+    uint32_t         scopes; /* branches so far */
     bool             script; /* it is TorchScript: element types have its numbers */
     GlobalDefs       functions;
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */

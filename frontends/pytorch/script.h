@@ -211,7 +211,6 @@ typedef struct {
     uint32_t    ordinal; /* of operators */
     uint64_t    steps;   /* statements so far */
     uint32_t    depth;   /* of calls and expressions */
-    uint32_t    scopes;  /* branches so far; im.scope is the one that is run */
     Findings    findings;
     VEC(const char *) changed; /* attributes, "_model._state" */
     VEC(TsJournal) journal;    /* of the branches that are run */

@@ -174,7 +174,7 @@ static bool run_branch(Frame *f, TsBlock block, const Names *names, Branch *out)
     *out = (Branch){.values = NEW_ARRAY(s->c->arena, const TsValue *, names->n + 1)};
     for (uint32_t i = 0; i < names->n; i++)
         before[i] = map_get(f->values, PTR_KEY(names->at[i]));
-    s->im.scope = ++s->scopes;
+    s->im.scope = ++s->im.scopes;
     ok = ts_run(f, block);
     s->im.scope = scope;
     if (ok && f->returned)

@@ -472,6 +472,18 @@ def parts():
         "w": s.linear(x), "g": torch.nn.functional.affine_grid(x[:2, :3][None], [1, 1, 2, 3])[0]}, linear=linear), [random(4, 5)])
 
 
+@family
+def control():
+    from functorch.experimental.control_flow import map as mapped
+    from torch._higher_order_ops.scan import scan
+    from torch._higher_order_ops.while_loop import while_loop
+    record("cond", Of1(lambda s, x: torch.cond(x.sum() > 0, lambda x: (x.sin() + 1, s.w * x), lambda x: (x * 2, x), (x,)), w=random(3)), [random(3)])
+    record("while", Of2(lambda s, x, y: while_loop(lambda i, x: (i < 9) & (x.abs().max() < 30), lambda i, x: (i + 1, s.line(x) * 2 + y),
+                                                    (torch.tensor(0), x)), line=nn.Linear(3, 3)), [random(2, 3), random(3)])
+    record("scan", Of2(lambda s, x, y: scan(lambda c, r: (c + r * y, (c * r).sin()), torch.zeros(3), x)), [random(4, 3), random(3)])
+    record("map", Of2(lambda s, x, y: {"z": mapped(lambda r, y: r.sin() + y, x, y)}), [random(4, 3), random(3)])
+
+
 if __name__ == "__main__":
     os.makedirs(FOLDER, exist_ok=True)
     os.makedirs(os.path.join(os.path.dirname(FOLDER), "sizes"), exist_ok=True)
