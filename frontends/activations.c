@@ -84,9 +84,15 @@ const Expr *build_swish(const Build *b, const Expr *x, double rate)
     return build_mul(b, x, build1(b, "sigmoid", at, NULL));
 }
 
+/* With e = exp(x), tanh(log(1 + e)) = e*(e + 2) / (e*(e + 2) + 2), in which nothing cancels.  From
+ * the bound on it is 1, rounded; e is one that its square does not overflow. */
 const Expr *build_mish(const Build *b, const Expr *x)
 {
-    return build_mul(b, x, build1(b, "tanh", build_softplus(b, x), NULL));
+    bool        half = dtype_eq(x->type->dtype, DT_F16);
+    const Expr *e = build1(b, "exp", build_by(b, "minimum", x, half ? 5 : 20), NULL);
+    const Expr *n = build_mul(b, e, build_by(b, "add", e, 2));
+
+    return build_mul(b, x, build_div(b, n, build_by(b, "add", n, 2)));
 }
 
 const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta)
