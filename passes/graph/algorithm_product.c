@@ -1,4 +1,5 @@
-/* Algorithms of nn.dense, nn.matmul and nn.batch_matmul: direct, through a panel, by Strassen.
+/* Algorithms of nn.dense, nn.matmul and nn.batch_matmul: direct, through a panel, in fours, by
+ * Strassen.
  *
  * Data [n, k] that are no weights have to be turned in every run; without a panel, a vector of them
  * is gathered number by number.  Data [k, n] are read in pieces, a tile's columns of each row,
@@ -8,6 +9,7 @@
  * data come before them, sums of the products behind, and the weights grow by 7/4.  Halves must be
  * whole vectors.  The sums of weights are folded, so weights must be constant.  Rounding is of the
  * size of Winograd's, so -fno-winograd turns it off too. */
+#include "ir/tir/intrin.h"
 #include "passes/graph/choose_algorithms.h"
 
 /* The products of a call, and the matrix y of weights or of data. */
@@ -72,6 +74,8 @@ double time_product(Ctx *c, const Expr *call, const Algorithm *a)
     (void)a;
     if (w.turned && !is_weight(y))
         return w.macs;
+    if (dtype_is_int(y->type->dtype))
+        return conv_bytes_cycles(&w.machine, w.macs, w.cells, w.lanes);
     if (!is_weight(y) && times >= 1)
         t += times * pieces_cycles(&w.machine, w.macs / w.cells, w.n, w.k, w.cells);
     return t;
@@ -91,6 +95,47 @@ double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
     return dense_cycles(&w.machine, w.macs, w.cells, w.lanes) +
            (w.turned ? panel_copy_cycles(&w.machine, w.cells)
                      : times * pieces_copy_cycles(&w.machine, w.n, w.k, w.cells));
+}
+
+double time_dense_fours(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const Expr *x = call_arg(call, 0), *y = call_arg(call, 1);
+    DType       data = x->type->dtype, weight = y->type->dtype;
+    Work        w = work_of(c, call);
+    int64_t     k;
+
+    (void)a;
+    if (!is_weight(y) || data.bits != 8 || weight.bits != 8 || w.lanes < LEAST_LANES ||
+        w.n < LEAST_LANES || !type_dim(x->type, x->type->n - 1, &k) || k % 4 == 0)
+        return NEVER;
+    uint32_t ops = intrin_ops(c, "dot4", data, weight);
+    double   more = (double)(ceil_div(k, 4) * 4) / (double)k;
+
+    return ops ? conv_dot4_cycles(&w.machine, w.macs * more, w.cells * more, w.lanes, ops) +
+                     panel_copy_cycles(&w.machine, cells_of(x->type))
+               : NEVER;
+}
+
+/* With columns of zeros up to a multiple of four. */
+static const Expr *fill_fours(Ctx *c, const Expr *x)
+{
+    PadAttrs *a = ATTRS_NEW(c, PadAttrs);
+    uint32_t  n = x->type->n;
+    int64_t  *width = NEW_ARRAY(c->scratch, int64_t, 2 * n), k;
+
+    if (!type_dim(x->type, n - 1, &k))
+        return NULL;
+    width[2 * n - 1] = ceil_div(k, 4) * 4 - k;
+    a->pad_width = ints_dup(c, width, 2 * n);
+    return make1(c, "nn.pad", x, a, x->loc);
+}
+
+const Expr *make_dense_fours(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const Expr *x = fill_fours(c, call_arg(call, 0)), *y = fill_fours(c, call_arg(call, 1));
+
+    (void)a;
+    return x && y ? make2(c, "nn.dense", x, y, call->u.attrs, call->loc) : NULL;
 }
 
 double time_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)

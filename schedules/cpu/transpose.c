@@ -20,7 +20,7 @@ typedef struct {
     const BlockData *b;
     uint32_t         loads;
     const LoadData  *of[MAX_LOADS], *load; /* all; the one that is turned first */
-    uint32_t         unit;                  /* iterator that walks neighbours of that operand, */
+    uint32_t         unit;                 /* iterator that walks neighbours of that operand, */
     int64_t          run; /* so many at a time: a vector's lanes, or narrower blocks */
 } Turn;
 
