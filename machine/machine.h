@@ -293,6 +293,22 @@ int64_t device_tile_regs(const DeviceTile *t);
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
+/* Attention of m rows of queries over n keys, of k and e columns, for so many heads: a block of
+ * threads has `rows` of them and takes the keys by chunks, tm by tn scores of a thread, `part`
+ * steps of a sum at a time from shared memory. */
+typedef struct {
+    int64_t heads, m, n, k, e;
+    int64_t rows, chunk, tm, tn, part;
+    int64_t bytes; /* of a number */
+} DeviceAttention;
+/* Columns of the result that a thread has, a quad at a time, and of all threads together. */
+int64_t device_attention_columns(const Machine *m, const DeviceAttention *a);
+int64_t device_attention_width(const Machine *m, const DeviceAttention *a);
+/* Cycles of the device's cores; NAN where a block has too much of something. */
+double device_attention_cycles(const Machine *m, const DeviceAttention *a);
+/* The best by that, of those with this chunk; 0: of all.  rows is 0 if there is none. */
+DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
+
 /* ... of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
 /* ... until another kernel has begun. */

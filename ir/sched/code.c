@@ -144,6 +144,41 @@ const Func *step_parallel(Work *w)
     return make_private(w, mark(w, &loops, (LoopData){.parallel = true}), &priv);
 }
 
+/* The loop that is bound to an axis of blocks, around the site. */
+static uint32_t block_loop(const Work *w, uint32_t site)
+{
+    Sites outer = loops_around_site(w, NO_SITE, site);
+
+    for (uint32_t i = 0; i < outer.n; i++)
+        if (loop_at(w, outer.at[i])->bind && loop_at(w, outer.at[i])->bind < AXIS_THREAD_X)
+            return outer.at[i];
+    return NO_SITE;
+}
+
+/* Threads that share a sequential loop meet in every round of it: those of a block can, in memory
+ * that it shares; nothing makes others wait for each other in a launch. */
+static bool meets_by_rounds(Work *w, uint32_t loop, BindAxis axis)
+{
+    uint32_t top = top_of(w, loop), block = axis >= AXIS_THREAD_X ? block_loop(w, loop) : NO_SITE;
+
+    for (uint32_t k = top; k < w->nest.at[top].end; k++) {
+        if (stmt_at(w, k)->kind != STMT_FOR || loop_at(w, k)->kind != LOOP_SEQ ||
+            inside(w, k, loop))
+            continue;
+        const char *name = loop_at(w, k)->var->name;
+        if (block == NO_SITE || !inside(w, k, block))
+            return refuse(w, "the sequential loop %%%s does not lie inside it", name) != NULL;
+        Buffers out = buffers_written(w->c, stmt_at(w, block));
+        for (uint32_t i = 0; i < out.n; i++) {
+            Access a = access_of(stmt_at(w, block), out.at[i]);
+            if (a.loads && !is_local(w, out.at[i], block))
+                return refuse(w, "threads hand on %%%s in rounds of %%%s, and others see it",
+                              out.at[i]->name, name) != NULL;
+        }
+    }
+    return true;
+}
+
 const Func *step_bind(Work *w)
 {
     static const char *const axes[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
@@ -173,13 +208,8 @@ const Func *step_bind(Work *w)
         for (uint32_t k = 0; k < outer.n; k++)
             if (loop_at(w, outer.at[k])->bind == axis)
                 return refuse(w, "%%%s outside is bound to it", loop_at(w, outer.at[k])->var->name);
-        /* Nothing makes threads wait for each other in a launch, round by round. */
-        uint32_t top = top_of(w, loops.at[i]);
-        for (uint32_t k = top; k < w->nest.at[top].end; k++)
-            if (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->kind == LOOP_SEQ &&
-                !inside(w, k, loops.at[i]))
-                return refuse(w, "the sequential loop %%%s does not lie inside it",
-                              loop_at(w, k)->var->name);
+        if (!meets_by_rounds(w, loops.at[i], axis))
+            return NULL;
         if (!check_parallel(w, loops.at[i], &priv))
             return NULL;
     }

@@ -106,7 +106,7 @@ bool   same_index(uint32_t n, const Idx *const *a, const Idx *const *b);
 bool names_no_loops(const Work *w, uint32_t site);
 /* ... nor of tensors that live in one round of them. */
 bool is_closed(const Work *w, uint32_t site);
-/* Its condition speaks only of loops that hold nothing else. */
+/* Its condition speaks only of loops that hold nothing else, but for the range of its iterators. */
 bool is_free(const Work *w, uint32_t site);
 bool stmt_uses_any(const Stmt *s, const AtomSet *vars);
 /* The facts that mention none of the variables. */

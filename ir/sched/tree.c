@@ -362,6 +362,16 @@ bool is_closed(const Work *w, uint32_t site)
     return true;
 }
 
+/* x >= 0 says no more than that an iterator is in its range. */
+static bool is_range(Arith *A, const BlockData *b, const Idx *x)
+{
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        if (x == idx_addc(A, b->bind[i], -b->iter[i]->lo) ||
+            x == idx_sub(A, atom_most(A, b->iter[i]), b->bind[i]))
+            return true;
+    return false;
+}
+
 bool is_free(const Work *w, uint32_t site)
 {
     const BlockData *b = block_at(w, site);
@@ -371,7 +381,7 @@ bool is_free(const Work *w, uint32_t site)
     for (uint32_t i = 0; i < outside.n; i++)
         atomset_add(vars, loop_at(w, outside.at[i])->var);
     for (uint32_t i = 0; i < b->where.n; i++)
-        if (idx_uses_any(b->where.ge0[i], vars))
+        if (idx_uses_any(b->where.ge0[i], vars) && !is_range(w->c->arith, b, b->where.ge0[i]))
             return false;
     return true;
 }

@@ -12,7 +12,9 @@
  * fast, as long as columns of queries and of the result lie together.
  *
  * Rows and columns may be symbolic, what is before them may not.  Keys are copied once a head,
- * which only many rows of queries repay: fewer than `limit_attention_queries` are left alone.
+ * which only many rows of queries repay: fewer than `limit_attention_queries` are left alone.  On a
+ * device the keys come by chunks of which the scores fit what a block of threads shares; sizes that
+ * a run decides are left alone there.
  * Rounding differs from that of the separate operators: rows are divided by their sum after the
  * second product.  Cost: one walk and one rewrite. */
 #include "passes/graph/graph.h"
@@ -296,6 +298,21 @@ static bool has_heads(const Shape *scores)
     return !symbolic || scores->n > 2;
 }
 
+/* Keys at a time on a device; 0: nothing of that size fits. */
+static int64_t chunk_of(Ctx *c, const Shape *scores, const Expr *q, const Expr *v)
+{
+    Machine         m = machine_of(c->target);
+    DeviceAttention a = {.heads = 1, .bytes = dtype_bytes(q->type->dtype)};
+
+    if (!idx_is_const(row_dim(scores), &a.m) || !idx_is_const(column_dim(scores), &a.n) ||
+        !type_dim(q->type, q->type->n - 1, &a.k) || !type_dim(v->type, v->type->n - 1, &a.e))
+        return 0;
+    for (uint32_t i = 0; i + 2 < scores->n; i++)
+        a.heads *= scores->dims[i]->lo;
+    a = device_attention_best(&m, a);
+    return a.rows ? a.chunk : 0;
+}
+
 /* The product e = softmax(..) * v as nn.attention; e itself if it is none. */
 static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
 {
@@ -318,6 +335,8 @@ static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
         return e;
     AttentionAttrs *a = ATTRS_NEW(c, AttentionAttrs);
     const Expr     *args[4] = {q.e, k.e, v.e, m.mask};
+    if (!has_vectors(c->target) && !(a->chunk = chunk_of(c, &m.scores, q.e, v.e)))
+        return e;
     if (m.inverted)
         args[3] = make1(c, "logical_not", m.mask, NULL, m.mask->loc);
     a->scale = m.scale;
@@ -368,10 +387,7 @@ static const Expr *match(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *attention(Ctx *c, const Module *m)
 {
-    State s = {count_uses(c, m), map_new(c->scratch)};
-
-    if (!has_vectors(c->target))
-        return m;
+    State         s = {count_uses(c, m), map_new(c->scratch)};
     const Module *next = module_rewrite(c, m, match, &s);
 
     return !next || next == m ? next : fold_constant(c, next);

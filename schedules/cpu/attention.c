@@ -145,15 +145,20 @@ static void decide_attention(Sched *s, void *plan)
 void sched_attention(Sched *s)
 {
     const Stmt *last = sched_block(s, "context");
-    AttnSizes   z = {1,
-                     iter_extent(s, "context", "m"),
-                     iter_extent(s, "score", "n"),
-                     iter_extent(s, "score", "k"),
-                     iter_extent(s, "context", "e"),
-                     .any_rows = is_symbolic(s, "context", "m"),
-                     .any_keys = is_symbolic(s, "score", "n")};
-    int64_t     lanes = cpu_lanes(s);
-    Machine     m = machine_of(s->target);
+
+    if (!last) { /* by chunks of keys */
+        sched_injective(s);
+        return;
+    }
+    AttnSizes z = {1,
+                   iter_extent(s, "context", "m"),
+                   iter_extent(s, "score", "n"),
+                   iter_extent(s, "score", "k"),
+                   iter_extent(s, "context", "e"),
+                   .any_rows = is_symbolic(s, "context", "m"),
+                   .any_keys = is_symbolic(s, "score", "n")};
+    int64_t   lanes = cpu_lanes(s);
+    Machine   m = machine_of(s->target);
 
     if (z.m < 1 || z.n < 1 || z.k < 1 || z.e < 1 || last->u.block.nspatial < 2) {
         s->refusal = "'score' and 'context' have not the iterators of attention";

@@ -80,3 +80,26 @@ const char *only_follower(Sched *s, const char *block, bool *alone)
         follow = names[at + 1];
     return follow;
 }
+
+void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
+                const Loops *thread, const char *at)
+{
+    const Loops *lists[] = {sum, thread};
+
+    step(s, "cache_read %%%s %s shared %s at %%%s", tensor, block, loops_text(s, 2, lists), at);
+    if (strcmp(block, tensor) != 0 && sched_block(s, tensor))
+        step(s, "compute_inline %s", tensor);
+}
+
+void turn_copy(Sched *s, const char *tensor, uint32_t nsum, uint32_t nthread, int64_t quad)
+{
+    StrBuf across = strbuf(s->c->scratch);
+
+    step(s, "storage_align %%%s.shared dim=%u by 32 offset=%lld", tensor, nsum - 1,
+         (long long)quad);
+    for (uint32_t n = 0; n < nthread; n++)
+        str_printf(&across, "%%%s.shared.a%u, ", tensor, nsum + n);
+    for (uint32_t n = 0; n < nsum; n++)
+        str_printf(&across, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", tensor, n);
+    step(s, "reorder %s", across.at);
+}

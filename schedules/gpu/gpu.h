@@ -3,6 +3,7 @@
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
  *   tile.c       their tiles
  *   rows.c       softmax, norms, reductions: a block of threads a row
+ *   attention.c  two products and the softmax between them, keys by chunks
  *   nest.c       the rest: a cell or several a thread */
 #ifndef TVMCC_SCHEDULES_GPU_H
 #define TVMCC_SCHEDULES_GPU_H
@@ -23,6 +24,14 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /
 /* They become one loop, of that name if they were several; that one is bound to the axis. */
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
+
+/* What the block reads of a tensor in a round of `at`, in memory that its threads share: a cell for
+ * each round of loops of the sum and of the threads.  What makes the tensor goes into the copy. */
+void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
+                const Loops *thread, const char *at);
+/* ... of so many loops of both kinds, whose steps of the sum lie side by side in memory and are
+ * fetched so; rows longer by `quad` cells keep threads in banks of their own. */
+void turn_copy(Sched *s, const char *tensor, uint32_t nsum, uint32_t nthread, int64_t quad);
 
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */

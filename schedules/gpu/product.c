@@ -239,39 +239,25 @@ static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
-/* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side in
- * memory and are fetched so; rows longer by that many keep threads in banks of their own. */
+/* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side. */
 static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
                   char side, int64_t quad, const char *at)
 {
     const char *name = o->tensor->name;
-    StrBuf      across = strbuf(s->c->scratch);
-    Loops       used = {0}, thread = {0};
+    Loops       thread = {0};
 
-    for (uint32_t i = 0; i < k->n; i++)
-        loops_add(s, &used, k->at[i]);
     if (rows->n > 1)
         loops_add(s, &thread, rows->at[0]);
     loops_add(s, &thread, arena_printf(s->c->scratch, "%ct", side));
     loops_add(s, &thread, rows->at[rows->n - 1]);
-    const Loops *lists[] = {&used, &thread};
-    step(s, "cache_read %%%s %s shared %s at %%%s", name, p->block, loops_text(s, 2, lists), at);
-    if (strcmp(p->block, name) != 0 && sched_block(s, name))
-        step(s, "compute_inline %s", name);
+    share_copy(s, name, p->block, k, &thread, at);
     if (p->first && o == &p->a) { /* by the thread that stores it */
-        step(s, "compute_at %s %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
-        step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
+        step(s, "compute_at %s %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
+        step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
         write_short_sum(s, p->first);
     }
-    if (!quad)
-        return;
-    step(s, "storage_align %%%s.shared dim=%u by 32 offset=%lld", name, used.n - 1,
-         (long long)quad);
-    for (uint32_t n = 0; n < thread.n; n++)
-        str_printf(&across, "%%%s.shared.a%u, ", name, used.n + n);
-    for (uint32_t n = 0; n < used.n; n++)
-        str_printf(&across, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", name, n);
-    step(s, "reorder %s", across.at);
+    if (quad)
+        turn_copy(s, name, k->n, thread.n, quad);
 }
 
 static void arrange(Sched *s, Product *p, const TilePlan *plan)

@@ -422,6 +422,13 @@ def attention():
     open_ = [int(j <= i + 7 and i != 1) for i in range(9) for j in range(16)]
     one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_))
     one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_), ", fill=-3.0", fill=-3.0)
+    # keys by chunks: one that is left over, first chunks that are masked as a whole, more room than keys
+    one(F(2, 21, 5), F(2, 37, 5), F(2, 37, 9), attrs=", scale=0.5, chunk=16", scale=0.5)
+    late = [-np.inf if j < 17 + i % 3 or i == 2 else j / 8 for i in range(9) for j in range(40)]
+    one(F(9, 4), F(40, 4), F(40, 6), In("f32", 9, 40, vals=late), ", chunk=8")
+    one(F(1, 10, 2, 8), F(1, 24, 2, 8), F(1, 24, 2, 12), F(1, 1, 10, 24), ", scale=0.35, axes_q=[0, 2, 1, 3], axes_k=[0, 2, 1, 3], "
+        "axes_v=[0, 2, 1, 3], axes_out=[0, 2, 1, 3], chunk=32", scale=0.35, axes=((0, 2, 1, 3),) * 4)
+    one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_), ", fill=-3.0, chunk=4", fill=-3.0)
 
 
 def lstm():

@@ -137,6 +137,19 @@ static const char *const networks[] = {
     "  %0 = nn.relu(nn.bias_add(nn.conv2d(%x, const @d, padding=[1, 1, 1, 1], groups=12,\n"
     "                                     strides=[2, 1]), %b));\n"
     "  transpose(nn.relu(nn.conv2d(%0, const @w)), axes=[0, 2, 3, 1])\n}\n",
+    /* attention: rows, keys and columns that no tile divides, masks, heads behind rows */
+    "fn @main(%q: Tensor[(2, 37, 20), f32], %k: Tensor[(2, 75, 20), f32],\n"
+    "         %v: Tensor[(2, 75, 23), f32], %m: Tensor[(37, 75), f32], %x: Tensor[(1, 40, 96), "
+    "f32],\n"
+    "         %o: Tensor[(37, 75), f32]) {\n"
+    "  %0 = nn.softmax(add(divide(nn.batch_matmul(%q, %k), 4.0), %m));\n"
+    "  %1 = transpose(reshape(%x, newshape=[1, 40, 3, 32]), axes=[0, 2, 1, 3]);\n"
+    "  %2 = nn.softmax(where(less(%o, 0.9), nn.batch_matmul(%q, %k), -5.0));\n"
+    "  %3 = nn.batch_matmul(%1, %1, transpose_b=true);\n"
+    "  %4 = nn.batch_matmul(nn.softmax(multiply(%3, 0.25)), %1, transpose_b=false);\n"
+    "  (nn.batch_matmul(%0, %v, transpose_b=false), nn.batch_matmul(%2, %v, transpose_b=false),\n"
+    "   sigmoid(reshape(transpose(%4, axes=[0, 2, 1, 3]),\n"
+    "   newshape=[1, 40, 96])))\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"

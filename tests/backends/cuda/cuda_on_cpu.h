@@ -3,7 +3,8 @@
 
 #define __global__
 #define __device__
-#define __shared__ alignas(16) static
+#define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define threadIdx mock_thread
 #define blockIdx mock_block
