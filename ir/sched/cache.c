@@ -6,8 +6,7 @@
  * tensor:
  *
  *     alloc %conv.reg[p, ov, j]
- *       conv.load   reg = init where no chunk came before, else what the last chunk left, or the
- *                   block that starts the sum
+ *       conv.load   reg = init where no chunk came before, else what the last chunk left
  *       conv        reg = reg + ..
  *       conv.save   tensor = reg */
 #include "ir/sched/impl.h"
@@ -40,6 +39,7 @@ typedef struct {
     AtomSet      *reduce;    /* variables of all reduce loops around the block */
     ReduceRank    rank;
     const Buffer *t, *reg;
+    const Prim   *start; /* of the sum, where a block of its own gave it; NULL: the block does */
 } Cache;
 
 /* The register's index: the given variables of the loops of more than one iteration. */
@@ -94,8 +94,9 @@ static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool s
     if (save) {
         store = stmt_store(c, k->t, cell, prim_load(c, k->reg, reg));
     } else {
-        const Prim *start =
-            init ? prim_subst(c, init->u.store.value, fresh) : prim_load(c, k->t, cell);
+        const Prim *start = init       ? prim_subst(c, init->u.store.value, fresh)
+                            : k->start ? k->start
+                                       : prim_load(c, k->t, cell);
         if (init && k->rank.last) {
             const Prim *first =
                 prim_eq(c, prim_index(c, DT_I64, k->rank.rank), prim_int(c, DT_I64, 0));
@@ -126,6 +127,45 @@ static bool whole_reduction(Work *w, const Cache *k)
             idx_subst(hi, b->bind[i])->lo < b->iter[i]->hi)
             return false;
     return true;
+}
+
+/* The sum's loops come to all cells. */
+static bool visits_all(Work *w, const Cache *k)
+{
+    const BlockData *b = block_at(w, k->site);
+    Pred             where = where_without(w, b->where, k->reduce);
+
+    for (uint32_t i = 0; i < where.n; i++)
+        if (!is_range(w->c->arith, b, where.ge0[i]))
+            return false;
+    return true;
+}
+
+/* The number with which the block `<b>.init` (rfactor's) starts all cells, if nothing comes to them
+ * between: the register starts with it, and that block goes. */
+static const Prim *take_start(Work *w, const Cache *k)
+{
+    const BlockData *b = block_at(w, k->site);
+    const char      *name = intern_printf(w->c->strings, "%s.init", b->name);
+    Sites            all = blocks_in(w, NO_SITE);
+    uint32_t         first = NO_SITE, copies = 0;
+
+    for (uint32_t i = 0; i < all.n; i++) {
+        const char *is = block_at(w, all.at[i])->name;
+        Access      a = access_of(stmt_at(w, all.at[i]), k->t);
+        copies += is == b->name || is == name;
+        if (is == name)
+            first = all.at[i];
+        else if (all.at[i] < k->site && (a.loads || a.stores))
+            return NULL;
+    }
+    const Stmt *store = first == NO_SITE ? NULL : store_of(stmt_at(w, first));
+    if (copies != 2 || first > k->site || k->rank.last || !store || store->u.store.buffer != k->t ||
+        (store->u.store.value->kind != PRIM_FLOAT && store->u.store.value->kind != PRIM_INT) ||
+        !visits_all(w, k))
+        return NULL;
+    edit(w, stmt_at(w, first), stmt_seq(w->c, 0, NULL));
+    return store->u.store.value;
 }
 
 static const Prim *reg_load(Ctx *c, void *user, const Prim *p)
@@ -181,6 +221,8 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scopes[scope]), scope))
         return NULL;
 
+    if (b.nreduce && !b.has_init)
+        k.start = take_start(w, &k);
     const Stmt *parts[3];
     uint32_t    n = 0;
     if (b.nreduce)

@@ -362,8 +362,7 @@ bool is_closed(const Work *w, uint32_t site)
     return true;
 }
 
-/* x >= 0 says no more than that an iterator is in its range. */
-static bool is_range(Arith *A, const BlockData *b, const Idx *x)
+bool is_range(Arith *A, const BlockData *b, const Idx *x)
 {
     for (uint32_t i = 0; i < b->nspatial; i++)
         if (x == idx_addc(A, b->bind[i], -b->iter[i]->lo) ||
