@@ -337,7 +337,7 @@ static void print_params(Clike *x, StrBuf *out, StrBuf *body)
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
-    f = clike_halves(c, clike_scalars(c, f));
+    f = plain_halves(c, plain_scalars(c, f));
 
     Clike  x = {.c = c,
                 .d = d,
@@ -345,7 +345,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .depth = 1,
                 .names = map_new(c->arena),
                 .taken = map_new(c->arena),
-                .narrow = !func_dims(f) && clike_index_fits(f)};
+                .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 
     x.index = x.narrow ? d->narrow : d->wide;

@@ -2,7 +2,8 @@
  *
  * A dialect says how its language spells types, numbers, addresses, thread numbers and functions;
  * the printer does the rest.  Most have scalars alone: schedules of text targets do not vectorize,
- * and what is stored as a vector nevertheless becomes a loop over its lanes (lanes.c). */
+ * and what is stored as a vector nevertheless becomes a loop over its lanes
+ * (backends/common/lanes.c). */
 #ifndef TVMCC_BACKENDS_CLIKE_H
 #define TVMCC_BACKENDS_CLIKE_H
 

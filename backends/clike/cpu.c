@@ -166,7 +166,7 @@ static Clike begin(ClikeProgram *p, const Func *f)
                .depth = 1,
                .names = map_new(p->c->arena),
                .taken = map_new(p->c->arena),
-               .narrow = clike_index_fits(f)};
+               .narrow = func_index_fits(f)};
 
     x.index = x.narrow ? p->d->narrow : p->d->wide;
     find_written(p, f->body, x.written);
@@ -228,8 +228,8 @@ static const Func *prepared(const ClikeProgram *p, const Func *f)
 
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
     if (!p->vectors)
-        f = clike_scalars(c, f);
-    return clike_drop_unread(c, clike_halves(c, f));
+        f = plain_scalars(c, f);
+    return clike_drop_unread(c, plain_halves(c, f));
 }
 
 bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out)

@@ -5,15 +5,14 @@
  *   names.c  names for values used more than once
  *   prim.c   expressions
  *   index.c  indices; names of loop variables and buffers
- *   lanes.c  vectors as loops
  *   vector.c vectors, where the language has them
  *   prelude.c functions that stand in for operators
- *   halves.c f16 and bf16 through f32
  *   unread.c memory and views that nothing reads */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
 
 #include "backends/clike/clike.h"
+#include "backends/common/plain.h"
 
 typedef VEC(const Prim *) PrimList;
 
@@ -88,9 +87,6 @@ void        clike_forget(Clike *x, const Atom *a);
 const char *clike_buffer(Clike *x, const Buffer *b);
 const char *clike_name(Clike *x, const char *wanted); /* that nothing else has */
 void        clike_index(Clike *x, const Idx *i, StrBuf *s);
-/* int32_t holds all indices of f, and what they are made of. */
-bool clike_index_fits(const Func *f);
-
 /* What only one arm of is computed. */
 void clike_case(Clike *x, const Prim *p, StrBuf *s);
 
@@ -101,11 +97,6 @@ bool clike_has_vectors(const Clike *x, DType t);
 void clike_vector(Clike *x, const Prim *p, StrBuf *s); /* clike_node of one */
 void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 
-/* ---- halves.c ---- */
-
-/* Arithmetic on floats of 16 bits as that of f32. */
-const Func *clike_halves(Ctx *c, const Func *f);
-
 /* ---- prelude.c ---- */
 
 /* The prelude's version of `what` for values of a type: "min_f32". */
@@ -113,11 +104,6 @@ const char *clike_helper(Ctx *c, const char *what, DType t);
 /* ... that converts, takes bits as they are; NULL: a cast does. */
 const char *clike_convert(Ctx *c, const ClikeDialect *d, DType to, DType from);
 const char *clike_pun(Ctx *c, const ClikeDialect *d, DType to, DType from);
-
-/* ---- lanes.c ---- */
-
-/* Stores of vectors as loops over their lanes. */
-const Func *clike_scalars(Ctx *c, const Func *f);
 
 /* ---- unread.c ---- */
 

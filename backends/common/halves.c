@@ -2,7 +2,7 @@
  * as it does in compiled code (backends/llvm/codegen_half.c).
  *
  *     max(%a[i], %b[i])     f16(max(f32(%a[i]), f32(%b[i]))) */
-#include "backends/clike/impl.h"
+#include "backends/common/plain.h"
 
 static const Prim *half_prim(Ctx *c, void *user, const Prim *p)
 {
@@ -57,7 +57,7 @@ static const Prim *half_prim(Ctx *c, void *user, const Prim *p)
     return dtype_is_bool(p->dtype) ? wide : prim_cast(c, p->dtype, wide);
 }
 
-const Func *clike_halves(Ctx *c, const Func *f)
+const Func *plain_halves(Ctx *c, const Func *f)
 {
     TirMap m = {.prim = half_prim};
 

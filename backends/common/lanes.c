@@ -5,7 +5,7 @@
  * Values whose lanes are not alike (`vec`, `shuffle`) are written out lane by lane.  All lanes are
  * read before one is stored: where the value reads the buffer at other cells, it goes through an
  * array of its own. */
-#include "backends/clike/impl.h"
+#include "backends/common/plain.h"
 
 typedef struct {
     Ctx          *c;
@@ -132,7 +132,7 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
     return stmt_alloc(c, held, stmt_seq(c, 2, both));
 }
 
-const Func *clike_scalars(Ctx *c, const Func *f)
+const Func *plain_scalars(Ctx *c, const Func *f)
 {
     TirMap m = {.stmt = scalar_stmt};
 
