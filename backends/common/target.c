@@ -84,7 +84,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
                             .abi = "",
                             .vector_bytes = 4,
                             .has_fma = true,
-                            .has_math = true,
+                            .has_math = !b->device->no_math,
                             .max_threads = b->device->threads,
                             .max_args = b->device->most_args,
                             .max_buffers = b->device->most_buffers};

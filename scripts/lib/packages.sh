@@ -12,9 +12,10 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
     libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libjansson-dev"
 
 # More for scripts/test: sanitizer libraries, a second build tool, the ordinary tools that products
-# are read with, OpenCL on the CPU, a browser for pages, packages from PyPI.
+# are read with, OpenCL and Vulkan on the CPU, a browser for pages, packages from PyPI.
 TEST_PACKAGES="libclang-rt-19-dev clang-format-19 libbz2-dev liblzma-dev make gcc libc6-dev python3
-    python3-venv meson tar zstd xz-utils faketime ocl-icd-libopencl1 pocl-opencl-icd chromium"
+    python3-venv meson tar zstd xz-utils faketime ocl-icd-libopencl1 pocl-opencl-icd
+    libvulkan1 mesa-vulkan-drivers spirv-tools libvulkan-dev chromium"
 
 # More for scripts/test: products for other machines run under emulators.  C libraries to link them
 # with (clang and lld are there already), qemu for programs and for a bare Cortex-M, WebAssembly.

@@ -1,0 +1,42 @@
+/* The kernels of a plan: a module for each, which is what drivers load, or all of them in one as
+ * text for people.
+ *
+ * A module depends on its kernel's canonical text alone; its hash finds it in the cache. */
+#include "backends/vulkan/vulkan.h"
+#include "base/cache.h"
+#include "tvmcc/abi.h"
+
+#include <string.h>
+
+bool vulkan_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    Spirv *s = spv_new(c);
+
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind == FUNC_DEVICE && !vulkan_function(s, m->funcs[i]))
+            return false;
+    spv_text(c, spv_bytes(s), out);
+    return true;
+}
+
+bool vulkan_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                   DeviceImages *out)
+{
+    DeviceImage image = {.form = TVMCC_CODE_BINARY, .target = ""};
+    VEC(Bytes) parts = {0};
+
+    (void)t;
+    (void)o;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        Spirv *s = spv_new(c);
+
+        if (m->funcs[i]->kind != FUNC_DEVICE)
+            continue;
+        if (!vulkan_function(s, m->funcs[i]))
+            return false;
+        vec_push(c->arena, &parts, spv_bytes(s));
+    }
+    image.parts = (BytesList){parts.n, parts.at};
+    vec_push(c->arena, out, image);
+    return true;
+}

@@ -1,0 +1,370 @@
+/* A device function as an entry point of a SPIR-V module: its parameters, and statements as blocks
+ * of structured control flow.
+ *
+ *     for %i < 8 { .. }     header: %i = phi(0, %i + 1); merge   test: %i < 8 ? body : merge
+ *                           body: ..   next: %i + 1, header      merge:
+ *
+ * Variables are variables of the function, which every driver turns into values. */
+#include "backends/vulkan/vulkan.h"
+
+#include "backends/common/plain.h"
+#include "ir/tir/intrin.h"
+
+/* ---- instructions -------------------------------------------------------------------------------- */
+
+uint32_t emit_op(Gen *g, SpvOp op, uint32_t type, uint32_t n, const uint32_t *operands)
+{
+    uint32_t *words = NEW_ARRAY(g->c->arena, uint32_t, n + 2), id = spv_id(g->s);
+
+    words[0] = type;
+    words[1] = id;
+    for (uint32_t i = 0; i < n; i++)
+        words[2 + i] = operands[i];
+    spv_put(g->s, &g->code, op, n + 2, words);
+    return id;
+}
+
+void emit_label(Gen *g, uint32_t label)
+{
+    PUT(g->s, &g->code, OpLabel, label);
+    g->block = label;
+}
+
+void emit_branch(Gen *g, uint32_t label)
+{
+    PUT(g->s, &g->code, OpBranch, label);
+}
+
+uint32_t emit_fail(Gen *g, const char *what)
+{
+    if (!g->failed)
+        error_at(g->c, E_CODEGEN, g->f->loc, "SPIR-V for Vulkan has no %s, which kernel '%s' uses",
+                 what, g->f->name);
+    g->failed = true;
+    return 0;
+}
+
+/* ---- statements ---------------------------------------------------------------------------------- */
+
+static void stmt(Gen *g, const Stmt *s);
+
+/* A block of its own, which goes on to `done`. */
+static void block(Gen *g, const Stmt *s, uint32_t label, uint32_t done)
+{
+    GenMark m = emit_mark(g);
+
+    emit_label(g, label);
+    stmt(g, s);
+    emit_drop(g, m);
+    emit_branch(g, done);
+}
+
+static void branch_if(Gen *g, uint32_t cond, const Stmt *then, const Stmt *other)
+{
+    uint32_t yes = spv_id(g->s), no = other ? spv_id(g->s) : 0, done = spv_id(g->s);
+
+    PUT(g->s, &g->code, OpSelectionMerge, done, 0);
+    PUT(g->s, &g->code, OpBranchConditional, cond, yes, other ? no : done);
+    block(g, then, yes, done);
+    if (other)
+        block(g, other, no, done);
+    emit_label(g, done);
+}
+
+static void bound(Gen *g, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+    uint32_t        at = g->thread[l->bind], v = at, end;
+
+    emit_fresh(g);
+    if (!idx_is_const(l->lo, NULL) || l->lo->lo)
+        v = OP2(g, OpIAdd, spv_type(g->s, g->index), at, emit_index(g, l->lo));
+    emit_know(g, ATOM_KEY(l->var), v);
+    if (l->extent == g->axis[l->bind]) {
+        stmt(g, s->kids[0]);
+        return;
+    }
+    end = emit_index(g, l->extent); /* the launch is sized by another loop */
+    branch_if(g, OP2(g, OpSLessThan, spv_type(g->s, DT_BOOL), at, end), s->kids[0], NULL);
+}
+
+static void loop(Gen *g, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+    uint32_t        header = spv_id(g->s), test = spv_id(g->s), body = spv_id(g->s);
+    uint32_t        again = spv_id(g->s), done = spv_id(g->s), next = spv_id(g->s), v;
+    uint32_t        t = spv_type(g->s, g->index), one = spv_int(g->s, g->index, 1);
+
+    emit_fresh(g);
+    uint32_t lo = emit_index(g, l->lo), end;
+    end = emit_index(g, idx_add(g->c->arith, l->lo, l->extent));
+    uint32_t before = g->block;
+    emit_branch(g, header);
+    emit_label(g, header);
+    v = emit_op(g, OpPhi, t, 4, (uint32_t[]){lo, before, next, again});
+    emit_know(g, ATOM_KEY(l->var), v);
+    if (l->rounds && idx_is_const(l->extent, NULL) && l->rounds >= l->extent->lo)
+        PUT(g->s, &g->code, OpLoopMerge, done, again, SpvUnroll);
+    else if (l->rounds > 1)
+        PUT(g->s, &g->code, OpLoopMerge, done, again, SpvPartialCount, l->rounds);
+    else
+        PUT(g->s, &g->code, OpLoopMerge, done, again, 0);
+    emit_branch(g, test);
+    emit_label(g, test);
+    uint32_t goes_on = OP2(g, OpSLessThan, spv_type(g->s, DT_BOOL), v, end);
+    PUT(g->s, &g->code, OpBranchConditional, goes_on, body, done);
+    block(g, s->kids[0], body, again);
+    emit_label(g, again);
+    PUT(g->s, &g->code, OpIAdd, t, next, v, one);
+    emit_branch(g, header);
+    emit_label(g, done);
+}
+
+static void loop_while(Gen *g, const Stmt *s)
+{
+    uint32_t header = spv_id(g->s), test = spv_id(g->s), body = spv_id(g->s);
+    uint32_t again = spv_id(g->s), done = spv_id(g->s);
+    GenMark  m;
+
+    emit_fresh(g);
+    m = emit_mark(g);
+    emit_branch(g, header);
+    emit_label(g, header);
+    PUT(g->s, &g->code, OpLoopMerge, done, again, 0);
+    emit_branch(g, test);
+    emit_label(g, test);
+    uint32_t cond = emit_prim(g, s->u.cond);
+    PUT(g->s, &g->code, OpBranchConditional, cond, body, done);
+    block(g, s->kids[0], body, again);
+    emit_drop(g, m);
+    emit_label(g, again);
+    emit_branch(g, header);
+    emit_label(g, done);
+}
+
+static void alloc(Gen *g, const Stmt *s)
+{
+    const Buffer *b = s->u.buffer;
+    SpvEnum       storage = b->scope == SCOPE_SHARED ? SpvWorkgroup : SpvFunction;
+    int64_t       elems = 1, origin = 0;
+    uint32_t      type =
+                 b->dtype.lanes > 1 ? emit_fail(g, "vectors") : spv_cell(g->s, b->dtype, storage),
+             id;
+
+    if (b->ndim && !buffer_size(g->c, b, &elems, &origin))
+        emit_fail(g, "memory of a size that only a run knows");
+    if (g->failed)
+        return;
+    if (b->ndim)
+        type = spv_array(g->s, type, elems > 0 ? elems : 1);
+    if (storage == SpvWorkgroup) {
+        id = spv_variable(g->s, storage, type);
+        vec_push(g->c->arena, &g->interface, id);
+    } else {
+        id = spv_id(g->s);
+        PUT(g->s, &g->vars, OpVariable, spv_pointer(g->s, storage, type), id, (uint32_t)storage);
+    }
+    emit_know(g, BUFFER_KEY(b), id);
+    stmt(g, s->kids[0]);
+}
+
+/* The threads of a block meet, and see what the others have put in shared memory. */
+static void barrier(Gen *g)
+{
+    enum { WORKGROUP = 2, ACQUIRE_RELEASE = 8, WORKGROUP_MEMORY = 0x100 };
+    uint32_t scope = spv_int(g->s, DT_U32, WORKGROUP);
+
+    PUT(g->s, &g->code, OpControlBarrier, scope, scope,
+        spv_int(g->s, DT_U32, ACQUIRE_RELEASE | WORKGROUP_MEMORY));
+}
+
+static void stmt(Gen *g, const Stmt *s)
+{
+    if (g->failed)
+        return;
+    switch (s->kind) {
+    case STMT_SEQ:
+        for (uint32_t i = 0; i < s->nkids; i++)
+            stmt(g, s->kids[i]);
+        return;
+    case STMT_FOR:
+        if (s->u.loop.bind)
+            bound(g, s);
+        else
+            loop(g, s);
+        return;
+    case STMT_IF:
+        emit_fresh(g);
+        branch_if(g, emit_prim(g, s->u.cond), s->kids[0], s->nkids > 1 ? s->kids[1] : NULL);
+        return;
+    case STMT_WHILE: loop_while(g, s); return;
+    case STMT_ALLOC: alloc(g, s); return;
+    case STMT_STORE:
+        emit_fresh(g);
+        emit_store(g, &s->u.store);
+        return;
+    case STMT_PREFETCH: return; /* a hint: devices hide what they wait for */
+    case STMT_BARRIER: barrier(g); return;
+    case STMT_RETURN:
+        PUT(g->s, &g->code, OpReturn);
+        emit_label(g, spv_id(g->s)); /* of what is never run */
+        return;
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
+    case STMT_FAIL: BUG("SPIR-V: a statement of kind %d in '%s'", (int)s->kind, g->f->name);
+    }
+}
+
+/* ---- the function -------------------------------------------------------------------------------- */
+
+/* Member i of a table, as a pointer of that type. */
+static uint32_t member(Gen *g, SpvEnum storage, uint32_t table, uint32_t i, uint32_t type)
+{
+    uint32_t address = spv_address(g->s), at;
+
+    at =
+        OP2(g, OpAccessChain, spv_pointer(g->s, storage, address), table, spv_int(g->s, DT_I32, i));
+    at = emit_op(g, OpLoad, address, storage == SpvPushConstant ? 1 : 3,
+                 (uint32_t[]){at, SpvAligned, 8});
+    return OP1(g, OpBitcast, type, at);
+}
+
+/* The addresses of buffers: push constants, or in a table that the only one is the address of. */
+static void params(Gen *g)
+{
+    uint32_t n = g->f->nparams, push, table;
+    bool     direct = n * 8 <= PUSH_BYTES;
+    SpvEnum  storage = direct ? SpvPushConstant : SpvPhysicalStorageBuffer;
+
+    if (!n)
+        return;
+    table = push = spv_variable(g->s, SpvPushConstant, spv_table(g->s, direct ? n : 1));
+    vec_push(g->c->arena, &g->interface, push);
+    if (!direct)
+        table = member(g, SpvPushConstant, push, 0, spv_pointer(g->s, storage, spv_table(g->s, n)));
+    for (uint32_t i = 0; i < n && !g->failed; i++) {
+        const Buffer *b = g->f->params[i].buffer;
+
+        if (!b)
+            emit_fail(g, "sizes that only a run knows");
+        else
+            emit_know(g, BUFFER_KEY(b),
+                      member(g, storage, table, i,
+                             spv_pointer(g->s, SpvPhysicalStorageBuffer,
+                                         spv_buffer(g->s, b->dtype, g->f->params[i].written))));
+    }
+}
+
+/* Block numbers and thread numbers along the axes that loops are bound to. */
+static void threads(Gen *g)
+{
+    uint32_t u32 = spv_type(g->s, DT_U32), both[2] = {0};
+
+    for (int a = AXIS_BLOCK_X; a <= AXIS_THREAD_Z; a++) {
+        bool     is_thread = a >= AXIS_THREAD_X;
+        uint32_t axis = (uint32_t)(a - (is_thread ? AXIS_THREAD_X : AXIS_BLOCK_X));
+
+        if (!g->axis[a])
+            continue;
+        if (!both[is_thread]) {
+            uint32_t v = spv_built_in(g->s, is_thread ? SpvLocalInvocationId : SpvWorkgroupId);
+            vec_push(g->c->arena, &g->interface, v);
+            both[is_thread] = OP1(g, OpLoad, spv_vec3(g->s), v);
+        }
+        g->thread[a] = OP2(g, OpCompositeExtract, u32, both[is_thread], axis);
+    }
+}
+
+/* More blocks along x than every device has lie in rows along z: the number of one that there is.
+ */
+static void unfold(Gen *g)
+{
+    const Idx *x = g->axis[AXIS_BLOCK_X], *z = g->axis[AXIS_BLOCK_Z];
+    uint32_t   u32 = spv_type(g->s, DT_U32), at, leave, stay, in;
+
+    if (!x || x->lo <= GROUPS_MOST)
+        return;
+    if (z && z->lo > 1) {
+        emit_fail(g, arena_printf(g->c->arena, "%lld blocks along x beside some along z",
+                                  (long long)x->lo));
+        return;
+    }
+    int64_t rows = (x->lo + GROUPS_MOST - 1) / GROUPS_MOST, row = (x->lo + rows - 1) / rows;
+    at = OP1(g, OpLoad, spv_vec3(g->s), spv_built_in(g->s, SpvWorkgroupId));
+    at = OP2(g, OpCompositeExtract, u32, at, 2);
+    at = OP2(g, OpIMul, u32, at, spv_int(g->s, DT_U32, row));
+    g->thread[AXIS_BLOCK_X] = at = OP2(g, OpIAdd, u32, at, g->thread[AXIS_BLOCK_X]);
+    in = OP2(g, OpULessThan, spv_type(g->s, DT_BOOL), at, spv_int(g->s, DT_U32, x->lo));
+    leave = spv_id(g->s);
+    stay = spv_id(g->s);
+    PUT(g->s, &g->code, OpSelectionMerge, stay, 0);
+    PUT(g->s, &g->code, OpBranchConditional, in, stay, leave);
+    emit_label(g, leave);
+    PUT(g->s, &g->code, OpReturn);
+    emit_label(g, stay);
+}
+
+/* Indices of 64 bits need those numbers so. */
+static void widen(Gen *g)
+{
+    for (int a = AXIS_BLOCK_X; !g->narrow && a <= AXIS_THREAD_Z; a++)
+        if (g->thread[a])
+            g->thread[a] = OP1(g, OpUConvert, spv_type(g->s, DT_I64), g->thread[a]);
+}
+
+static void finish(Gen *g, uint32_t function, uint32_t start)
+{
+    Ctx     *c = g->c;
+    Words   *to = &g->s->functions;
+    uint32_t size[3];
+
+    PUT(g->s, to, OpFunction, spv_void(g->s), function, 0, spv_procedure(g->s));
+    PUT(g->s, to, OpLabel, start);
+    for (uint32_t i = 0; i < g->vars.n; i++)
+        vec_push(c->arena, to, g->vars.at[i]);
+    for (uint32_t i = 0; i < g->code.n; i++)
+        vec_push(c->arena, to, g->code.at[i]);
+    PUT(g->s, to, OpReturn);
+    PUT(g->s, to, OpFunctionEnd);
+    for (int i = 0; i < 3; i++) {
+        const Idx *n = g->axis[AXIS_THREAD_X + i];
+        size[i] = n ? (uint32_t)n->lo : 1;
+    }
+    PUT(g->s, &g->s->modes, OpExecutionMode, function, SpvLocalSize, size[0], size[1], size[2]);
+    spv_entry(g->s, function, device_symbol(c, g->f->name), &g->interface);
+}
+
+bool vulkan_function(Spirv *s, const Func *f)
+{
+    Ctx     *c = s->c;
+    uint32_t function = spv_id(s), start = spv_id(s);
+
+    f = plain_halves(c, plain_scalars(c, intrins_expand(c, f)));
+    Gen g = {.s = s,
+             .c = c,
+             .f = f,
+             .block = start,
+             .known = map_new(c->arena),
+             .narrow = func_index_fits(f)};
+    g.index = g.narrow ? DT_I32 : DT_I64;
+    func_axes(f, g.axis);
+    for (int a = AXIS_BLOCK_X; a <= AXIS_THREAD_Z; a++)
+        if (g.axis[a] && !idx_is_const(g.axis[a], NULL))
+            emit_fail(&g, "launches of a size that only a run knows");
+    if (!g.failed) {
+        params(&g);
+        threads(&g);
+        unfold(&g);
+        widen(&g);
+        stmt(&g, f->body);
+    }
+    if (!g.failed)
+        finish(&g, function, start);
+    return !g.failed;
+}

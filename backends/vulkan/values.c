@@ -1,0 +1,404 @@
+/* Expressions, indices and memory as SPIR-V.
+ *
+ * Prims and indices are interned, so what a statement has computed is found again by its key.
+ * Values of a statement are forgotten when the next one begins, since memory may have changed;
+ * indices that read no memory when the block ends in which they were computed.  A select whose arms
+ * read memory becomes branches: only the arm that is taken may be read. */
+#include "backends/vulkan/vulkan.h"
+
+#define PRIM_KEY(p) (UINT64_C(3) << 60 | (p)->id)
+#define INDEX_KEY(i) (UINT64_C(4) << 60 | (i)->id)
+
+/* ---- what is known ------------------------------------------------------------------------------- */
+
+uint32_t emit_known(const Gen *g, uint64_t key)
+{
+    return (uint32_t)(uintptr_t)map_get(g->known, key);
+}
+
+void emit_know(Gen *g, uint64_t key, uint32_t id)
+{
+    map_put(g->known, key, (void *)(uintptr_t)id);
+}
+
+static void know_for(Gen *g, Keys *until, uint64_t key, uint32_t id)
+{
+    emit_know(g, key, id);
+    vec_push(g->c->arena, until, key);
+}
+
+static void drop(Gen *g, Keys *keys, uint32_t n)
+{
+    while (keys->n > n)
+        map_del(g->known, keys->at[--keys->n]);
+}
+
+GenMark emit_mark(const Gen *g)
+{
+    return (GenMark){g->stmt.n, g->path.n};
+}
+
+void emit_drop(Gen *g, GenMark m)
+{
+    drop(g, &g->stmt, m.stmt);
+    drop(g, &g->path, m.path);
+}
+
+void emit_fresh(Gen *g)
+{
+    drop(g, &g->stmt, 0);
+}
+
+/* ---- does it read memory? ------------------------------------------------------------------------ */
+
+static bool index_reads(const Idx *i)
+{
+    for (uint32_t k = 0; i && k < i->nterms; k++) {
+        const Atom *a = i->t[k].atom;
+
+        if (a->kind == ATOM_LOAD || index_reads(a->a) || index_reads(a->b))
+            return true;
+    }
+    return false;
+}
+
+static bool reads(Gen *g, const Prim *p, Map *seen)
+{
+    void *was;
+
+    if (emit_known(g, PRIM_KEY(p)))
+        return false;
+    if (map_find(seen, p->id, &was))
+        return was != NULL;
+    map_put(seen, p->id, NULL);
+    bool yes = p->kind == PRIM_LOAD && p->u.load.n > 0;
+    if (p->kind == PRIM_INDEX || p->kind == PRIM_CASE)
+        yes = index_reads(p->u.index);
+    for (uint32_t i = 0; i < p->nkids && !yes; i++)
+        yes = reads(g, p->kids[i], seen);
+    if (yes)
+        map_put(seen, p->id, seen);
+    return yes;
+}
+
+/* ---- indices ------------------------------------------------------------------------------------- */
+
+static uint32_t floor_of(Gen *g, const Idx *a, uint32_t by)
+{
+    uint32_t t = spv_type(g->s, g->index), x = emit_index(g, a), q, r, zero;
+
+    if (a->lo >= 0)
+        return OP2(g, OpUDiv, t, x, by);
+    zero = spv_int(g->s, g->index, 0);
+    q = OP2(g, OpSDiv, t, x, by);
+    r = OP2(g, OpISub, t, x, OP2(g, OpIMul, t, q, by));
+    r = OP2(g, OpSLessThan, spv_type(g->s, DT_BOOL), r, zero);
+    return OP2(g, OpISub, t, q, OP3(g, OpSelect, t, r, spv_int(g->s, g->index, 1), zero));
+}
+
+static uint32_t atom(Gen *g, const Atom *a)
+{
+    uint32_t t = spv_type(g->s, g->index), id = emit_known(g, ATOM_KEY(a));
+
+    if (id)
+        return id;
+    switch (a->kind) {
+    case ATOM_VAR: BUG("@%s: a variable '%s' without a loop", g->f->name, a->name);
+    case ATOM_DIV: return floor_of(g, a->a, spv_int(g->s, g->index, a->k));
+    case ATOM_SYMDIV: return floor_of(g, a->a, emit_index(g, a->b));
+    case ATOM_PROD: return OP2(g, OpIMul, t, emit_index(g, a->a), emit_index(g, a->b));
+    case ATOM_MIN:
+    case ATOM_MAX:
+        return emit_op(g, OpExtInst, t, 4,
+                       (uint32_t[]){spv_glsl(g->s), a->kind == ATOM_MIN ? GlslSMin : GlslSMax,
+                                    emit_index(g, a->a), emit_index(g, a->b)});
+    case ATOM_LOAD: break;
+    }
+    const Prim *load = a->load;
+    return emit_cast(g, emit_prim(g, load), g->index, load->dtype);
+}
+
+uint32_t emit_index(Gen *g, const Idx *i)
+{
+    uint32_t t = spv_type(g->s, g->index), sum = emit_known(g, INDEX_KEY(i));
+
+    if (sum)
+        return sum;
+    for (uint32_t k = 0; k < i->nterms; k++) {
+        int64_t  by = i->t[k].coef;
+        bool     less = by < 0 && by != INT64_MIN && sum;
+        uint32_t v = atom(g, i->t[k].atom);
+
+        by = less ? -by : by;
+        if (by != 1)
+            v = OP2(g, OpIMul, t, v, spv_int(g->s, g->index, by));
+        sum = !sum ? v : OP2(g, less ? OpISub : OpIAdd, t, sum, v);
+    }
+    if (!sum)
+        return spv_int(g->s, g->index, i->c0);
+    if (i->c0)
+        sum = OP2(g, OpIAdd, t, sum, spv_int(g->s, g->index, i->c0));
+    know_for(g, index_reads(i) ? &g->stmt : &g->path, INDEX_KEY(i), sum);
+    return sum;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+static SpvEnum storage_of(const Gen *g, const Buffer *b)
+{
+    for (uint32_t i = 0; i < g->f->nparams; i++)
+        if (g->f->params[i].buffer == b)
+            return SpvPhysicalStorageBuffer;
+    return b->scope == SCOPE_SHARED ? SpvWorkgroup : SpvFunction;
+}
+
+/* The address of a cell: of a variable's own, of an array's, of one in a buffer. */
+static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index)
+{
+    SpvEnum    storage = storage_of(g, b);
+    uint32_t   base = emit_known(g, BUFFER_KEY(b)), cell = spv_cell(g->s, b->dtype, storage);
+    uint32_t   to = spv_pointer(g->s, storage, cell);
+    int64_t    elems, origin = 0;
+    const Idx *at = n ? index[0] : idx_const(g->c->arith, 0);
+
+    if (!base)
+        BUG("@%s: a buffer '%s' that is nowhere", g->f->name, b->name);
+    if (storage == SpvPhysicalStorageBuffer)
+        return OP3(g, OpAccessChain, to, base, spv_int(g->s, DT_I32, 0), emit_index(g, at));
+    if (!b->ndim)
+        return base;
+    if (buffer_size(g->c, b, &elems, &origin) && origin)
+        at = idx_addc(g->c->arith, at, origin);
+    return OP2(g, OpAccessChain, to, base, emit_index(g, at));
+}
+
+static uint32_t load(Gen *g, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    DType           d = l->buffer->dtype;
+    SpvEnum         storage = storage_of(g, l->buffer);
+    uint32_t        at = address(g, l->buffer, l->n, l->index), v;
+    uint32_t        words[] = {at, SpvAligned, dtype_bytes(d)};
+
+    v = emit_op(g, OpLoad, spv_cell(g->s, d, storage), storage == SpvPhysicalStorageBuffer ? 3 : 1,
+                words);
+    if (d.bits >= 32 || storage == SpvFunction)
+        return v;
+    v = OP1(g, d.code == DT_INT ? OpSConvert : OpUConvert, spv_type(g->s, DT_U32), v);
+    if (dtype_is_bool(d))
+        v = OP2(g, OpINotEqual, spv_type(g->s, d), v, spv_int(g->s, DT_U32, 0));
+    return v;
+}
+
+void emit_store(Gen *g, const StoreData *d)
+{
+    DType    t = d->buffer->dtype;
+    SpvEnum  storage = storage_of(g, d->buffer);
+    uint32_t v = emit_prim(g, d->value), at = address(g, d->buffer, d->n, d->index);
+
+    if (d->mask || d->value->dtype.lanes > 1)
+        emit_fail(g, "vectors");
+    if (t.bits < 32 && storage != SpvFunction) {
+        if (dtype_is_bool(t))
+            v = emit_cast(g, v, DT_U8, t);
+        v = OP1(g, OpUConvert, spv_cell(g->s, t, storage), v);
+    }
+    if (storage == SpvPhysicalStorageBuffer)
+        PUT(g->s, &g->code, OpStore, at, v, SpvAligned, dtype_bytes(t));
+    else
+        PUT(g->s, &g->code, OpStore, at, v);
+}
+
+/* ---- choices ------------------------------------------------------------------------------------- */
+
+/* An arm in a block of its own, which goes on to `done`; where it ends. */
+static uint32_t arm(Gen *g, const Prim *p, uint32_t label, uint32_t done, uint32_t *end)
+{
+    GenMark m = emit_mark(g);
+
+    emit_label(g, label);
+    uint32_t v = emit_prim(g, p);
+    emit_drop(g, m);
+    *end = g->block;
+    emit_branch(g, done);
+    return v;
+}
+
+/* p where `cond` holds, else `other`, which has been computed. */
+static uint32_t where(Gen *g, uint32_t cond, const Prim *p, uint32_t other)
+{
+    uint32_t yes = spv_id(g->s), done = spv_id(g->s), before = g->block, end, v;
+
+    PUT(g->s, &g->code, OpSelectionMerge, done, 0);
+    PUT(g->s, &g->code, OpBranchConditional, cond, yes, done);
+    v = arm(g, p, yes, done, &end);
+    emit_label(g, done);
+    return emit_op(g, OpPhi, spv_type(g->s, p->dtype), 4, (uint32_t[]){v, end, other, before});
+}
+
+/* c ? a : d ? b : .. one after the other, since drivers nest tens of branches, not hundreds:
+ *     v = 0;  if (c) v = a;  if (!c && d) v = b; .. */
+static uint32_t chain(Gen *g, const Prim *p)
+{
+    uint32_t type = spv_type(g->s, DT_BOOL), open = 0, cond, v;
+
+    v = dtype_is_bool(p->dtype) ? spv_bool(g->s, false)
+        : dtype_is_float(p->dtype) && !dtype_is_half(p->dtype)
+            ? spv_real(g->s, p->dtype, 0)
+            : spv_int(g->s, dtype_is_half(p->dtype) ? DT_U32 : p->dtype, 0);
+    for (; p->kind == PRIM_SELECT && !emit_known(g, PRIM_KEY(p)) &&
+           !(open && reads(g, p->kids[0], map_new(g->c->arena)));
+         p = p->kids[2]) {
+        cond = emit_prim(g, p->kids[0]);
+        v = where(g, open ? OP2(g, OpLogicalAnd, type, open, cond) : cond, p->kids[1], v);
+        cond = OP1(g, OpLogicalNot, type, cond);
+        open = open ? OP2(g, OpLogicalAnd, type, open, cond) : cond;
+    }
+    return where(g, open, p, v);
+}
+
+static uint32_t select(Gen *g, const Prim *p)
+{
+    uint32_t t = spv_type(g->s, p->dtype), cond = emit_prim(g, p->kids[0]), v[2], end[2];
+    Map     *seen = map_new(g->c->arena);
+
+    if (!reads(g, p->kids[1], seen) && !reads(g, p->kids[2], seen)) {
+        v[0] = emit_prim(g, p->kids[1]);
+        v[1] = emit_prim(g, p->kids[2]);
+        return OP3(g, OpSelect, t, cond, v[0], v[1]);
+    }
+    if (p->kids[2]->kind == PRIM_SELECT && reads(g, p->kids[2], map_new(g->c->arena)))
+        return chain(g, p);
+    uint32_t label[2] = {spv_id(g->s), spv_id(g->s)}, done = spv_id(g->s);
+    PUT(g->s, &g->code, OpSelectionMerge, done, 0);
+    PUT(g->s, &g->code, OpBranchConditional, cond, label[0], label[1]);
+    for (int i = 0; i < 2; i++)
+        v[i] = arm(g, p->kids[1 + i], label[i], done, &end[i]);
+    emit_label(g, done);
+    return emit_op(g, OpPhi, t, 4, (uint32_t[]){v[0], end[0], v[1], end[1]});
+}
+
+static uint32_t choose(Gen *g, const Prim *p)
+{
+    uint32_t  n = p->nkids, done = spv_id(g->s), words = 2;
+    uint32_t *in = NEW_ARRAY(g->c->arena, uint32_t, 2 * n);
+    uint32_t *label = NEW_ARRAY(g->c->arena, uint32_t, n);
+    uint32_t *to = NEW_ARRAY(g->c->arena, uint32_t, 3 * n + 2);
+
+    to[0] = emit_index(g, p->u.index);
+    for (uint32_t i = 0; i < n; i++)
+        label[i] = spv_id(g->s);
+    to[1] = label[n - 1];
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        to[words++] = i;
+        if (!g->narrow)
+            to[words++] = 0;
+        to[words++] = label[i];
+    }
+    PUT(g->s, &g->code, OpSelectionMerge, done, 0);
+    spv_put(g->s, &g->code, OpSwitch, words, to);
+    for (uint32_t i = 0; i < n; i++)
+        in[2 * i] = arm(g, p->kids[i], label[i], done, &in[2 * i + 1]);
+    emit_label(g, done);
+    return emit_op(g, OpPhi, spv_type(g->s, p->dtype), 2 * n, in);
+}
+
+/* ---- expressions --------------------------------------------------------------------------------- */
+
+/* Comparisons of indices, which are i64, where these have 32 bits. */
+static bool is_narrow(const Gen *g, const Prim *p)
+{
+    return g->narrow && dtype_eq(p->dtype, DT_I64) &&
+           (p->kind == PRIM_INDEX ||
+            (p->kind == PRIM_INT && p->u.i >= INT32_MIN && p->u.i <= INT32_MAX));
+}
+
+static uint32_t index_or_int(Gen *g, const Prim *p)
+{
+    return p->kind == PRIM_INT ? spv_int(g->s, g->index, p->u.i) : emit_index(g, p->u.index);
+}
+
+static uint32_t compare_indices(Gen *g, const Prim *p)
+{
+    SpvOp op = p->kind == PRIM_EQ   ? OpIEqual
+               : p->kind == PRIM_NE ? OpINotEqual
+               : p->kind == PRIM_LT ? OpSLessThan
+                                    : OpSLessThanEqual;
+
+    return OP2(g, op, spv_type(g->s, DT_BOOL), index_or_int(g, p->kids[0]),
+               index_or_int(g, p->kids[1]));
+}
+
+static uint32_t number(Gen *g, const Prim *p)
+{
+    uint16_t half;
+
+    if (dtype_is_bool(p->dtype))
+        return spv_bool(g->s, p->u.i != 0);
+    if (!dtype_is_float(p->dtype))
+        return spv_int(g->s, p->dtype, p->u.i);
+    if (!dtype_is_half(p->dtype))
+        return spv_real(g->s, p->dtype, p->u.f);
+    dtype_put_f(p->dtype, &half, p->u.f);
+    return spv_int(g->s, DT_U32, half);
+}
+
+static uint32_t value(Gen *g, const Prim *p)
+{
+    switch (p->kind) {
+    case PRIM_INT:
+    case PRIM_FLOAT: return number(g, p);
+    case PRIM_INDEX: return emit_cast(g, emit_index(g, p->u.index), p->dtype, g->index);
+    case PRIM_LOAD: return load(g, p);
+    case PRIM_SELECT: return select(g, p);
+    case PRIM_CASE: return choose(g, p);
+    case PRIM_CAST: return emit_cast(g, emit_prim(g, p->kids[0]), p->dtype, p->kids[0]->dtype);
+    case PRIM_BITS: return emit_bits(g, emit_prim(g, p->kids[0]), p->dtype, p->kids[0]->dtype);
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE:
+        if (is_narrow(g, p->kids[0]) && is_narrow(g, p->kids[1]))
+            return compare_indices(g, p);
+        return emit_arith(g, p);
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_DIV:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_FMA:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_NOT:
+    case PRIM_MATH: return emit_arith(g, p);
+    case PRIM_SPLAT:
+    case PRIM_RAMP:
+    case PRIM_VEC:
+    case PRIM_SHUFFLE:
+    case PRIM_INTRIN: return emit_fail(g, "vectors");
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF: break;
+    }
+    BUG("@%s: an expression of kind %d in a kernel", g->f->name, (int)p->kind);
+}
+
+uint32_t emit_prim(Gen *g, const Prim *p)
+{
+    uint32_t id = emit_known(g, PRIM_KEY(p));
+
+    if (id || g->failed)
+        return id;
+    id = p->dtype.lanes > 1 || (p->kind == PRIM_LOAD && p->u.load.mask) ? emit_fail(g, "vectors")
+                                                                        : value(g, p);
+    if (!g->failed && p->kind != PRIM_INT && p->kind != PRIM_FLOAT)
+        know_for(g, &g->stmt, PRIM_KEY(p), id);
+    return id;
+}
