@@ -29,26 +29,31 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
-/* Cycles of a step of a tile or piece; of the first one to use a panel, whose weights are asked for
- * ahead.  The others find them in L2, which the sums count already, but as fast as it delivers. */
-static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv, bool first)
+/* Cycles of a step of a tile or piece.  Weights from L2 are counted among what sums load, but take
+ * as long as L2 delivers them. */
+static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv)
 {
-    double bytes = (double)(nv * m->vector_bytes), sums = panel_step_cycles(m, rows, rows, nv);
+    Time weights = level_time(m, LEVEL_L2, (double)(nv * m->vector_bytes));
 
-    if (first)
-        return time_cycles(m, time_beside(time_compute(sums), fetched_time(m, bytes)));
-    return fmax(sums, time_traffic(level_time(m, LEVEL_L2, bytes)));
+    return fmax(panel_step_cycles(m, rows, rows, nv), time_traffic(weights));
+}
+
+/* What the first one of so many rows waits for weights from afar. */
+static double waiting_cycles(const Machine *m, Rows all, int64_t rows, int64_t nv)
+{
+    double sums = panel_step_cycles(m, rows, rows, nv);
+    Time   weights = fetched_time(m, (double)(nv * m->vector_bytes));
+
+    return all.far * (time_cycles(m, time_beside(time_compute(sums), weights)) - sums);
 }
 
 /* Cycles of a step over n rows that a run decides: tiles, and one piece of what is left. */
-static double decided_cycles(const Machine *m, int64_t n, int64_t p, int64_t nv)
+static double decided_cycles(const Machine *m, Rows all, int64_t n, int64_t p, int64_t nv)
 {
-    double cycles = piece_step_cycles(m, n < p ? n : p, nv, true);
+    double cycles = waiting_cycles(m, all, n < p ? n : p, nv);
 
-    if (n <= p)
-        return cycles;
-    cycles += (double)(n / p - 1) * piece_step_cycles(m, p, nv, false);
-    return n % p ? cycles + piece_step_cycles(m, n % p, nv, false) : cycles;
+    cycles += (double)(n / p) * piece_step_cycles(m, p, nv);
+    return n % p ? cycles + piece_step_cycles(m, n % p, nv) : cycles;
 }
 
 /* Cycles of a step over all rows.  Symbolic ones, where there is a piece for each size: the
@@ -60,17 +65,18 @@ static double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t n
     double whole, cycles = 0, all = 0;
 
     if (!rows.symbolic)
-        return panel_step_cycles(m, rows.n, p, nv);
+        return panel_step_cycles(m, rows.n, p, nv) +
+               waiting_cycles(m, rows, ceil_div(rows.n, ceil_div(rows.n, p)), nv);
     for (int64_t n = 1; rows.each && n <= rows.n; n += 1 + n / 16, all++)
-        cycles += log(decided_cycles(m, n, p, nv));
+        cycles += log(decided_cycles(m, rows, n, p, nv));
     if (rows.each)
         return exp(cycles / all);
-    whole = piece_step_cycles(m, p, nv, false);
+    whole = piece_step_cycles(m, p, nv);
     for (int64_t n = 1; n; n = 2 * n <= rows.n ? 2 * n : n < rows.n ? rows.n : 0) {
         cycles += (double)(n / p) * whole;
         for (int64_t piece = 1; piece <= n % p; piece *= 2)
             if (n % p & piece)
-                cycles += piece_step_cycles(m, piece, nv, false);
+                cycles += piece_step_cycles(m, piece, nv);
         all += (double)n;
     }
     return cycles / all * (double)rows.n;
@@ -93,8 +99,8 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, i
             most = limit_set_lines(&m);
         if (rows.symbolic && most > rows.n)
             most = rows.n;
-        if (rows.each && most > limit_decided_rows(&m))
-            most = limit_decided_rows(&m);
+        if ((rows.each || rows.far > 0) && most > limit_far_rows(&m))
+            most = limit_far_rows(&m);
         for (int64_t p = most; p > 0; p = rows.symbolic ? p - 1 : lower_tile(rows.n, p)) {
             double c = (double)(vectors / nv) * rows_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
@@ -258,7 +264,13 @@ static void decide_gemm(Sched *s, void *plan)
     GemmPlan        *p = plan;
     const GemmSizes *z = &p->z;
 
-    Rows rows = {p->rows, p->any_rows, p->any_rows};
+    Machine m = machine_of(s->target);
+    double  share[LEVELS];
+    Rows    rows = {p->rows, p->any_rows, p->any_rows, 0};
+
+    cache_shares(&m, (double)(z->n * z->k * 4), share);
+    if (p->packed)
+        rows.far = share[LEVEL_L3] + share[LEVEL_MEMORY];
 
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
                            : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
