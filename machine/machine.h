@@ -309,6 +309,11 @@ double device_attention_cycles(const Machine *m, const DeviceAttention *a);
 /* The best by that, of those with this chunk; 0: of all.  rows is 0 if there is none. */
 DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 
+/* The same by instructions of warps, each of which has tm rows of all columns (tn = bn). */
+int64_t device_mma_bytes(const DeviceTile *t);
+int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
+double  device_mma_cycles(const Machine *m, const DeviceTile *t);
+
 /* ... of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
 /* ... until another kernel has begun. */

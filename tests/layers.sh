@@ -118,6 +118,7 @@ known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH 
 known="$known MAX_HALO SMALL_RESULT"                                             # the product,
 known="$known LEAST LEAST_PANELS FEW_TILES"                                      # loops worth the name,
 known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS"                   # a space of candidates;
+known="$known ROWS COLUMNS"                                                           # of the instructions of warps;
 known="$known NEVER"                                                             # and what is no size.
 # Passes that rewrite formulas have numbers of these.
 bad=$(find schedules passes/graph -name '*.[ch]' ! -name 'quantized_*' ! -name 'simplify_*' ! -name 'keep_floats.c' \

@@ -181,11 +181,41 @@ static void print_alloc(Clike *x, const Stmt *s, bool tail)
     str_add(x->out, "}\n");
 }
 
+static void print_place(Clike *x, const Buffer *b, const Idx *const *index)
+{
+    str_printf(x->out, "&%s[%s]", clike_buffer(x, b), clike_bare(x, clike_index_text(x, index[0])));
+}
+
+/* A function of where the result lies and of where what it reads does. */
+static void print_warp_store(Clike *x, const StoreData *d)
+{
+    const Prim *p = d->value;
+
+    if (!x->d->warp || !x->d->warp(p->u.intrin->id)) {
+        error_at(x->c, E_CODEGEN, NO_LOC, "@%s: %s has no instruction %s", x->f->name, x->d->name,
+                 p->u.intrin->text);
+        x->failed = true;
+        return;
+    }
+    clike_indent(x);
+    str_printf(x->out, "%s(", p->u.intrin->text);
+    print_place(x, d->buffer, d->index);
+    for (uint32_t i = 0; i + p->u.intrin->sums < p->nkids; i++) {
+        str_add(x->out, ", ");
+        print_place(x, p->kids[i]->u.load.buffer, p->kids[i]->u.load.index);
+    }
+    str_add(x->out, ");\n");
+}
+
 static void print_store(Clike *x, const StoreData *d)
 {
     const char *name = clike_buffer(x, d->buffer);
 
     clike_fresh(x);
+    if (d->value->kind == PRIM_INTRIN) { /* of a warp: others are written out */
+        print_warp_store(x, d);
+        return;
+    }
     if (d->n && clike_has_vectors(x, d->value->dtype)) {
         clike_vector_store(x, d);
         return;
@@ -336,7 +366,7 @@ static void print_params(Clike *x, StrBuf *out, StrBuf *body)
 
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
-    f = intrins_expand(c, f); /* no dialect has instructions of its own */
+    f = intrins_expand(c, f); /* of one thread no dialect has instructions of its own */
     f = plain_halves(c, plain_scalars(c, f));
 
     Clike  x = {.c = c,

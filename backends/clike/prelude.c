@@ -7,6 +7,7 @@
  * The dialect spells types, numbers and what takes bits as they are; where it has none for that,
  * unions do, which C99 defines.  No function of a library is called. */
 #include "backends/clike/impl.h"
+#include "ir/tir/intrin.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -344,4 +345,7 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
     for (uint32_t i = 0; i < h.all.n; i++)
         if (wanted[i])
             str_add(out, h.all.at[i].text);
+    for (uint32_t id = 0; d->warp && id < INTRIN_COUNT; id++)
+        if (d->warp((IntrinId)id) && clike_calls(code, intrin_text((IntrinId)id)))
+            str_add(out, d->warp((IntrinId)id));
 }

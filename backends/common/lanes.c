@@ -6,6 +6,7 @@
  * read before one is stored: where the value reads the buffer at other cells, it goes through an
  * array of its own. */
 #include "backends/common/plain.h"
+#include "ir/tir/intrin.h"
 
 typedef struct {
     Ctx          *c;
@@ -116,7 +117,7 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
 
     (void)user, (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
-        d->buffer->dtype.lanes > 1)
+        d->buffer->dtype.lanes > 1 || is_warp_store(now))
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];

@@ -120,6 +120,7 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .half_from =
                                          "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" "
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
+                                     .warp = cuda_instruction,
                                      .shared = "__shared__ __align__(16)",
                                      .noalias = "__restrict__",
                                      .barrier = "__syncthreads();",

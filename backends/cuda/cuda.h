@@ -2,6 +2,7 @@
  *
  *   cuda.c     the Backend struct
  *   target.c   words of target strings: for which GPUs
+ *   warp.c     instructions of warps as functions
  *   codegen.c  the dialect of clike; kernels as text
  *   nvrtc.c    the compiler of that text: NVRTC, or nvcc
  *   images.c   machine code and PTX of all kernels, from the cache or made by several threads */
@@ -18,6 +19,12 @@ bool                     cuda_word(Ctx *c, Target *t, const char *name, const ch
 void                     cuda_canonical(Ctx *c, Target *t, StrBuf *text);
 /* The i-th of them; NULL behind the last. */
 const char *cuda_arch(Ctx *c, const Target *t, uint32_t i);
+
+/* ---- warp.c ------------------------------------------------------------------------------------- */
+
+/* Definition of the function of a warp that an instruction is in the text, of sm_80 and later;
+ * NULL: there is none. */
+const char *cuda_instruction(IntrinId id);
 
 /* ---- codegen.c ---------------------------------------------------------------------------------- */
 

@@ -102,6 +102,18 @@ bool cuda_word(Ctx *c, Target *t, const char *name, const char *value)
     return true;
 }
 
+/* All of them run what is compiled for the lowest. */
+static uint32_t least_arch(Ctx *c, const Target *t)
+{
+    const char *arch, *rest;
+    uint32_t    least = UINT32_MAX;
+
+    for (uint32_t i = 0; (arch = cuda_arch(c, t, i)); i++)
+        if (number_of(arch, &rest) < least)
+            least = number_of(arch, &rest);
+    return least;
+}
+
 void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
 {
     const char *arch, *best = NULL;
@@ -116,6 +128,9 @@ void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
     }
     if (t->shared_bytes != t->backend->device->models->shared_bytes)
         str_printf(text, " -max_shared_memory_per_block=%u", t->shared_bytes);
+    if (least_arch(c, t) >= 80)
+        for (uint32_t i = 0; i < INTRIN_COUNT; i++)
+            t->intrin_ops[i] = cuda_instruction((IntrinId)i) ? 1 : 0;
     if (!ptx) { /* implied, so not written */
         const char *rest;
         t->mcpu = intern_printf(c->strings, "%s compute_%u", t->mcpu, number_of(best, &rest));

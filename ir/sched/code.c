@@ -341,10 +341,20 @@ const Func *step_unroll_hint(Work *w)
 static bool check_intrin(Work *w, uint32_t site, const char *text)
 {
     const LoopData *loops[INTRIN_AXES];
+    const LoopData *thread[AXIS_COUNT] = {NULL};
     const Stmt     *s = stmt_at(w, site), *store;
     IdxSubst       *bound = subst_new(w->c->arith, w->c->scratch);
+    const Intrin   *row = intrin_find(w->c, text, 0, NULL);
+    Sites           around = loops_around_site(w, NO_SITE, site);
     uint32_t        n = 0;
     IntrinMatch     m;
+    WarpMatch       warp;
+    bool            fits;
+
+    if (row->warp && !(w->s->target && w->s->target->intrin_ops[row->id]))
+        return refuse(w, "the target has no %s", text) != NULL;
+    for (uint32_t i = 0; i < around.n; i++)
+        thread[loop_at(w, around.at[i])->bind] = loop_at(w, around.at[i]);
 
     for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = body_of(s)) {
         if (loop_marks(&s->u.loop))
@@ -358,9 +368,12 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
                NULL;
     bind_iters(s, bound);
     store = stmt_subst(w->c, store, bound);
-    if (!intrin_match(w->c, text, n, loops, &store->u.store, &m))
+    fits = row->warp ? warp_match(w->c, text, thread[AXIS_THREAD_X], thread[AXIS_THREAD_Y], n,
+                                  loops, &store->u.store, &warp)
+                     : intrin_match(w->c, text, n, loops, &store->u.store, &m);
+    if (!fits)
         return refuse(w, "'%s' in these loops is no %s", s->u.block.name, text) != NULL;
-    if (m.row->sums && dtype_is_float(m.row->result.dtype))
+    if (row->sums && dtype_is_float(row->result.dtype))
         w->exact = false; /* instructions add in an order of their own */
     return true;
 }

@@ -74,7 +74,7 @@ static void measure_prim(void *user, const Prim *p)
     Eval *e = user;
 
     seen(&e->prims, p->id);
-    if (p->kind != PRIM_INTRIN)
+    if (p->kind != PRIM_INTRIN || p->u.intrin->warp)
         return;
     const Prim *x = map_get(e->expanded, p->id);
 
@@ -388,7 +388,11 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
         a = eval_prim(e, p->kids[0], lane);
         b = eval_prim(e, p->kids[1], lane);
         return scalar_fma(t, a, b, eval_prim(e, p->kids[2], lane));
-    case PRIM_INTRIN: return eval_prim(e, map_get(e->expanded, p->id), lane);
+    case PRIM_INTRIN:
+        if (!p->u.intrin->warp)
+            return eval_prim(e, map_get(e->expanded, p->id), lane);
+        eval_fail(e, "an instruction of a warp, %s, where one thread runs", p->u.intrin->text);
+        return (Scalar){0};
     case PRIM_NOT: return scalar_not(t, eval_prim(e, p->kids[0], lane));
     case PRIM_SELECT:
         a = eval_prim(e, p->kids[0], p->kids[0]->dtype.lanes == 1 ? 0 : lane);

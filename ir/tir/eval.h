@@ -85,6 +85,8 @@ uint8_t *eval_address(Eval *e, const Buffer *b, const Idx *const *index, const A
                       uint32_t lane);
 
 void eval_stmt(Eval *e, const Stmt *s);
+/* Stores e->lanes, those that are e->on, where the statement stores its value. */
+void eval_store_lanes(Eval *e, const StoreData *d);
 
 /* A loop bound to a number of the launch: the round of this thread, if it is one. */
 void eval_bound(Eval *e, const Stmt *s);

@@ -14,7 +14,8 @@
  *
  * A loop bound to a number of the launch is a condition here, `number < extent`, as in the code of
  * devices.  Memory allocated with scope `shared` is the block's; all other is a thread's own.
- * Cost: a lookup for each access. */
+ * What a warp's threads compute together (warp.c) waits for all of them, as a barrier does; what
+ * one passes to another that way is no race.  Cost: a lookup for each access. */
 #include "ir/tir/eval.h"
 
 #include <inttypes.h>
@@ -139,7 +140,7 @@ static bool note_together(void *user, const Stmt *s)
 {
     bool *found = user;
 
-    *found = *found || s->kind == STMT_BARRIER ||
+    *found = *found || s->kind == STMT_BARRIER || is_warp_store(s) ||
              (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED);
     return !*found;
 }
@@ -273,6 +274,55 @@ static void barrier(Eval *e, const bool *on)
     x->now.meeting++;
 }
 
+/* ---- instructions of a warp ---------------------------------------------------------------------- */
+
+/* What each thread of the warp that begins with `first` has for p. */
+static void warp_value(Eval *e, const Prim *p, uint32_t first, uint8_t (*out)[WARP_BYTES])
+{
+    const DType t = dtype_lanes(p->dtype, 1);
+    uint8_t part[INTRIN_OPERANDS][WARP_THREADS][WARP_BYTES], (*kid[INTRIN_OPERANDS])[WARP_BYTES];
+
+    if (p->kind == PRIM_INTRIN && p->u.intrin->warp) {
+        for (uint32_t i = 0; i < p->nkids; i++)
+            warp_value(e, p->kids[i], first, kid[i] = part[i]);
+        warp_compute(p->u.intrin, kid, out);
+        return;
+    }
+    for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
+        enter(e, first + i);
+        for (uint32_t k = 0; k < p->dtype.lanes && dtype_bytes(p->dtype) <= WARP_BYTES; k++)
+            scalar_put(t, out[i] + k * dtype_bytes(t), eval_prim(e, p, k));
+    }
+}
+
+static void warp_store(Eval *e, const StoreData *d, const bool *on)
+{
+    const DType   t = dtype_lanes(d->value->dtype, 1);
+    const Launch *x = e->launch;
+    uint8_t       value[WARP_THREADS][WARP_BYTES] = {{0}};
+
+    for (uint32_t first = 0; first < x->n && !e->bad; first += WARP_THREADS) {
+        uint32_t here = 0;
+        for (uint32_t i = first; i < first + WARP_THREADS && i < x->n; i++)
+            here += on[i] && !x->threads[i].left;
+        if (!here)
+            continue;
+        if (here < WARP_THREADS) {
+            eval_fail(e, "%s, which only some threads of a warp come to", d->value->u.intrin->text);
+            return;
+        }
+        warp_value(e, d->value, first, value);
+        for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
+            enter(e, first + i);
+            for (uint32_t k = 0; k < d->value->dtype.lanes; k++) {
+                e->lanes[k] = scalar_get(t, value[i] + k * dtype_bytes(t));
+                e->on[k] = true;
+            }
+            eval_store_lanes(e, d);
+        }
+    }
+}
+
 static void together(Eval *e, const Stmt *s, const bool *on)
 {
     Launch *x = e->launch;
@@ -309,7 +359,7 @@ static void together(Eval *e, const Stmt *s, const bool *on)
         return;
     case STMT_ALLOC: alloc_together(e, s, on); return;
     case STMT_BARRIER: barrier(e, on); return;
-    case STMT_STORE:
+    case STMT_STORE: warp_store(e, &s->u.store, on); return;
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_PREFETCH:

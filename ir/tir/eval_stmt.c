@@ -12,8 +12,7 @@ static void invoke(Eval *e, const InvokeData *d);
 
 static void exec_store(Eval *e, const StoreData *d)
 {
-    uint32_t n = d->value->dtype.lanes, bytes = dtype_bytes(dtype_lanes(d->value->dtype, 1));
-    uint8_t *at, cell[16];
+    uint32_t n = d->value->dtype.lanes;
 
     if (n > MAX_LANES) {
         eval_fail(e, "a vector of %u lanes", n);
@@ -27,6 +26,14 @@ static void exec_store(Eval *e, const StoreData *d)
         if (e->on[i])
             e->lanes[i] = eval_prim(e, d->value, i);
     }
+    eval_store_lanes(e, d);
+}
+
+void eval_store_lanes(Eval *e, const StoreData *d)
+{
+    uint32_t n = d->value->dtype.lanes, bytes = dtype_bytes(dtype_lanes(d->value->dtype, 1));
+    uint8_t *at, cell[16];
+
     for (uint32_t i = 0; i < n && !e->bad; i++)
         if (e->on[i] && (at = eval_address(e, d->buffer, d->index, d->member, i))) {
             scalar_put(d->value->dtype, cell, e->lanes[i]);

@@ -19,8 +19,10 @@ struct Intrins {
 
 static const struct {
     const char *text, *te;
+    bool        warp;
 } rows[INTRIN_COUNT] = {
-#define INTRIN(id, text, te) {text, te},
+#define INTRIN(id, text, te) {text, te, false},
+#define WARP(id, text, te) {text, te, true},
 #include "ir/tir/intrin.def"
 #undef INTRIN
 };
@@ -98,6 +100,7 @@ static void describe(Ctx *c, IntrinId id, Intrin *row)
                     .text = rows[id].text,
                     .result = box_of(t->buffer),
                     .sums = t->kind == TENSOR_REDUCE,
+                    .warp = rows[id].warp,
                     .naxis = t->naxis,
                     .nreduce = t->nreduce,
                     .step = t->body};
@@ -160,7 +163,7 @@ const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *ope
         const Intrin *row = has_text(id, text) ? intrin_of(c, (IntrinId)id) : NULL;
         bool          fits = row && n <= row->n;
 
-        for (uint32_t i = 0; fits && i < n; i++)
+        for (uint32_t i = 0; fits && !row->warp && i < n; i++)
             fits = same_element(operand[i], row->operand[i].dtype);
         if (fits)
             return row;
@@ -188,8 +191,27 @@ static uint32_t units_of(const Intrin *row, const Prim *const *kids)
     return units;
 }
 
+/* A thread's parts: words of the operands, numbers of the result; of ldmatrix a row. */
+static bool warp_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
+{
+    if (n != row->n)
+        return false;
+    if (!row->sums)
+        return dtype_bytes(kids[0]->dtype) == WARP_BYTES;
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (!same_element(kids[i]->dtype, DT_U32) ||
+            dtype_bytes(kids[i]->dtype) * WARP_THREADS !=
+                row->operand[i].cells * dtype_bytes(row->operand[i].dtype))
+            return false;
+    return same_element(kids[n - 1]->dtype, row->result.dtype) &&
+           kids[n - 1]->dtype.lanes * WARP_THREADS == row->result.cells;
+}
+
 bool intrin_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
 {
+    if (row->warp)
+        return warp_fits(row, n, kids);
+
     uint32_t units = n == row->n ? units_of(row, kids) : 0;
 
     for (uint32_t i = 0; units && i < n; i++) {
@@ -209,7 +231,9 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids)
 
     if (!intrin_fits(row, row->n, kids))
         BUG("operands of %s", row->text);
-    p.dtype = dtype_lanes(row->result.dtype, (uint16_t)(row->result.cells * units_of(row, kids)));
+    p.dtype = dtype_lanes(row->result.dtype,
+                          (uint16_t)(row->warp ? row->result.cells / WARP_THREADS
+                                               : row->result.cells * units_of(row, kids)));
     return prim_node(c, &p);
 }
 
@@ -284,6 +308,8 @@ const Prim *intrin_expand(Ctx *c, const Prim *p)
     Expand        x = {.c = c, .row = row, .p = p};
     int64_t       steps = 1;
 
+    if (row->warp)
+        BUG("%s is not of one thread", row->text);
     if (row->sums)
         x.result = p->kids[row->n - 1];
     for (uint32_t i = 0; i < row->nreduce; i++)
@@ -296,7 +322,7 @@ const Prim *intrin_expand(Ctx *c, const Prim *p)
 static const Prim *expand_prim(Ctx *c, void *user, const Prim *p)
 {
     (void)user;
-    return p->kind == PRIM_INTRIN ? intrin_expand(c, p) : p;
+    return p->kind == PRIM_INTRIN && !p->u.intrin->warp ? intrin_expand(c, p) : p;
 }
 
 const Func *intrins_expand(Ctx *c, const Func *f)

@@ -25,6 +25,7 @@ struct Intrin {
     uint32_t    n; /* operands; of a sum the last is what the result held */
     IntrinBox   operand[INTRIN_OPERANDS], result;
     bool        sums;
+    bool        warp;           /* all threads of a warp compute it together */
     uint32_t    naxis, nreduce; /* the result's axes, and behind them those of the sum */
     int64_t     extent[INTRIN_AXES];
     const Prim *step; /* the value of a cell, of a sum after one step */
@@ -50,6 +51,29 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids);
 const Prim *intrin_expand(Ctx *c, const Prim *p);
 const Func *intrins_expand(Ctx *c, const Func *f);
 
+/* ---- warp.c: instructions that the threads of a warp compute together ---------------------------- */
+
+enum { WARP_THREADS = 32, WARP_COLUMNS = 4, WARP_BYTES = 16 }; /* ; of a kid or a result, at most */
+
+bool is_warp_store(const Stmt *s);
+/* A nest whose tiles are such products: the loops that count tiles, outermost first, and the three
+ * that are a thread's part of one: of 2 rows, of 2 columns, of the sum. */
+typedef struct {
+    const Intrin   *row;
+    uint32_t        ntiles;
+    const LoopData *tile[INTRIN_AXES], *part[3];
+    bool            of_a[INTRIN_AXES]; /* a tile of other rows, not of other columns */
+    const Atom     *x, *y;             /* threadIdx.x of 4, threadIdx.y of 8 */
+    const Prim     *a, *b;             /* loads of shared memory */
+} WarpMatch;
+bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, uint32_t nloops,
+                const LoopData *const *loops, const StoreData *store, WarpMatch *out);
+/* The nest as loads of the operands' parts and products; NULL: operands do not lie on borders of 16
+ * bytes. */
+const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store);
+/* What the threads get for what they give: kid[k][t] is what thread t has for operand k. */
+void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_BYTES], uint8_t (*out)[WARP_BYTES]);
+
 /* ---- intrin_match.c ------------------------------------------------------------------------------ */
 
 /* A nest that computes a row: what the instruction reads, and where its result goes.  Operands are
@@ -66,6 +90,8 @@ typedef struct {
 /* Some row of that text computes what `store` does in the loops around it, outermost first. */
 bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *const *loops,
                   const StoreData *store, IntrinMatch *out);
+/* How many cells further a load reads with the next value of var; false: that differs. */
+bool intrin_step(Ctx *c, const LoadData *l, const Atom *var, int64_t *cells);
 /* The nest as one store. */
 const Stmt *intrin_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store);
 

@@ -65,6 +65,13 @@ static bool cells_by(Ctx *c, const LoadData *l, const Atom *var, int64_t *step, 
     return true;
 }
 
+bool intrin_step(Ctx *c, const LoadData *l, const Atom *var, int64_t *cells)
+{
+    bool small;
+
+    return cells_by(c, l, var, cells, &small);
+}
+
 /* Where a box's cells lie: one after the other, or (*apart) near each other along its axes. */
 static bool lies_well(const Match *x, const IntrinBox *box, const LoadData *l, bool *apart)
 {
@@ -222,7 +229,8 @@ bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *con
         if (strcmp(intrin_text((IntrinId)id), text))
             continue;
         *out = (IntrinMatch){.row = intrin_of(c, (IntrinId)id)};
-        if (nloops == axes_of(out->row) && dtype_eq(store->buffer->dtype, out->row->result.dtype) &&
+        if (!out->row->warp && nloops == axes_of(out->row) &&
+            dtype_eq(store->buffer->dtype, out->row->result.dtype) &&
             match_loops(&x, nloops, loops, 0) && stores_well(&x))
             return true;
     }

@@ -14,6 +14,7 @@
  *
  * Messages name the function and the innermost loop or block. */
 #include "ir/text/print_tir.h"
+#include "ir/tir/intrin.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -153,6 +154,8 @@ static void check_prim(void *user, const Prim *p)
         check_member(v, p->u.load.buffer, p->u.load.member, p->kind == PRIM_ADDR);
         check_mask(v, p->u.load.mask, p->dtype.lanes);
     }
+    if (p->kind == PRIM_INTRIN && p->u.intrin->warp && v->f->kind != FUNC_DEVICE)
+        complain(v, "%s, an instruction of a warp, in a function of a CPU", p->u.intrin->text);
     for (uint32_t i = 0; i < p->nkids; i++)
         if (dtype_is_handle(p->kids[i]->dtype) && !takes_handles(p))
             complain(v, "arithmetic with a handle");

@@ -452,33 +452,47 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     return v->failed ? s : stmt_with_kids(c, s, kids);
 }
 
+/* Loops over the threads of a block, around what is looked at. */
+typedef struct {
+    const LoopData *x, *y;
+} Around;
+
 /* The loops of an instruction are one store; if passes before made something else of them, they
  * stay loops. */
-static const Stmt *intrin_loops(Ctx *c, LoopData loop, const Stmt *body, Loc loc)
+static const Stmt *intrin_loops(Ctx *c, const Around *in, LoopData loop, const Stmt *body, Loc loc)
 {
     const LoopData *loops[INTRIN_AXES] = {&loop};
     const Stmt     *s = body;
     const char     *text = loop.intrin;
     uint32_t        n = 1;
     IntrinMatch     m;
+    WarpMatch       warp;
+    const Stmt     *out;
 
     loop.intrin = NULL;
     for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = s->kids[0])
         loops[n++] = &s->u.loop;
     if (s->kind == STMT_STORE && intrin_match(c, text, n, loops, &s->u.store, &m))
         return intrin_stmt(c, &m, &s->u.store);
+    if (s->kind == STMT_STORE && warp_match(c, text, in->x, in->y, n, loops, &s->u.store, &warp) &&
+        (out = warp_stmt(c, &warp, &s->u.store)))
+        return out;
     return stmt_for(c, loop, body, loc);
 }
 
-static const Stmt *find_vector(Ctx *c, const Stmt *s)
+static const Stmt *find_vector(Ctx *c, Around in, const Stmt *s)
 {
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
     int64_t      extent;
 
+    if (s->kind == STMT_FOR && s->u.loop.bind == AXIS_THREAD_X)
+        in.x = &s->u.loop;
+    if (s->kind == STMT_FOR && s->u.loop.bind == AXIS_THREAD_Y)
+        in.y = &s->u.loop;
     for (uint32_t i = 0; i < s->nkids; i++)
-        kids[i] = find_vector(c, s->kids[i]);
+        kids[i] = find_vector(c, in, s->kids[i]);
     if (s->kind == STMT_FOR && s->u.loop.intrin)
-        return intrin_loops(c, s->u.loop, kids[0], s->loc);
+        return intrin_loops(c, &in, s->u.loop, kids[0], s->loc);
     if (s->kind == STMT_FOR && s->u.loop.vector) {
         LoopData loop = s->u.loop;
         loop.vector = false;
@@ -499,7 +513,7 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
 static const Func *vectorize_func(Ctx *c, void *user, const Func *f)
 {
     (void)user;
-    return func_with_body(c, f, find_vector(c, f->body));
+    return func_with_body(c, f, find_vector(c, (Around){0}, f->body));
 }
 
 const TirModule *vectorize(Ctx *c, const TirModule *m)

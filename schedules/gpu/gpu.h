@@ -2,6 +2,7 @@
  *
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
  *   tile.c       their tiles
+ *   tensor.c     ... by instructions of warps
  *   rows.c       softmax, norms, reductions: a block of threads a row
  *   attention.c  two products and the softmax between them, keys by chunks
  *   nest.c       the rest: a cell or several a thread */
@@ -37,6 +38,29 @@ void turn_copy(Sched *s, const char *tensor, uint32_t nsum, uint32_t nthread, in
  * they choose is found once. */
 int64_t sum_rounds(const Sched *s, const char *block);
 void    write_short_sum(Sched *s, const char *block);
+
+/* One of a product's two factors. */
+typedef struct {
+    const Buffer     *tensor;
+    const Idx *const *index; /* over the iterators */
+    uint32_t          loads;
+    bool              alike; /* all loads are of that cell */
+} Operand;
+
+/* A block as a product (product.c). */
+typedef struct {
+    const char *block, *follow;
+    const char *first; /* a reduction that makes what `a` holds; NULL: none */
+    Operand     a, b;
+    Loops       both, m, n, k;
+    const Atom *grouped; /* of which only a part chooses the weights, .. */
+    int64_t     group;   /* .. this many to a group; 0: none */
+    bool        m_inner; /* the result lies along m */
+    bool        a_along_k, b_along_k;
+} Product;
+/* The steps of a product by instructions of warps (tensor.c); false: none, and nothing has changed.
+ */
+bool tensor_product(Sched *s, const Product *p);
 
 /* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
 typedef struct {

@@ -20,30 +20,13 @@
  *
  * So strides, dilation, groups, batches, transposed operands and sizes that no tile divides are all
  * one nest.  What is computed before the operands is inlined where they are copied.  Sums are made
- * in the order of the formula.  A product with a single row is a reduction of each row of the other
- * side (rows.c). */
+ * in the order of the formula.  Operands of 16 and 8 bits are multiplied by instructions of warps
+ * where the target has them (tensor.c).  A product with a single row is a reduction of each row of
+ * the other side (rows.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct {
-    const Buffer     *tensor;
-    const Idx *const *index; /* over the iterators */
-    uint32_t          loads;
-    bool              alike; /* all loads are of that cell */
-} Operand;
-
-typedef struct {
-    const char *block, *follow;
-    const char *first; /* a reduction that makes what `a` holds; NULL: none */
-    Operand     a, b;
-    Loops       both, m, n, k;
-    const Atom *grouped; /* of which only a part chooses the weights, .. */
-    int64_t     group;   /* .. this many to a group; 0: none */
-    bool        m_inner; /* the result lies along m */
-    bool        a_along_k, b_along_k;
-} Product;
 
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
@@ -355,6 +338,9 @@ static void product(Sched *s, const char *block, const char *first)
         sched_gpu_rows(s);
         return;
     }
+    inline_before(s, &p);
+    if (tensor_product(s, &p))
+        return;
     plan.t = shape_of(&p);
     plan.t.made = p.first ? sum_rounds(s, p.first) : 0;
     plan.nsum = p.k.n;
@@ -367,7 +353,6 @@ static void product(Sched *s, const char *block, const char *first)
         sched_gpu(s);
         return;
     }
-    inline_before(s, &p);
     arrange(s, &p, &plan);
 }
 

@@ -12,7 +12,7 @@
 enum { MOST = 32 }; /* inputs and results of a network */
 
 static uint32_t level;
-static bool     mixed; /* products take 16 bits */
+static bool     mixed; /* products take 16 bits, by instructions of warps */
 
 static size_t type_bytes(const Type *t)
 {
@@ -26,7 +26,7 @@ static size_t type_bytes(const Type *t)
 static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Const *const *in,
                                 uint32_t most, const Const **out)
 {
-    CompileOptions o = {.path = "model", .target = "opencl", .entry = "model"};
+    CompileOptions o = {.path = "model", .target = mixed ? "cuda" : "opencl", .entry = "model"};
     Compiled       x;
     void          *args[2 * MOST + 2];
     uint32_t       n = 0;
@@ -52,7 +52,8 @@ static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Con
         args[n++] = memory(c, type_bytes(p->out[i].type));
     args[n++] = memory(c, p->arena_bytes + p->private_bytes);
     args[n++] = (void *)(uintptr_t)x.weights.at;
-    if (!tir_eval(c, p->tir, p->tir->funcs[p->tir->nfuncs - 1], n, args, 0, NULL))
+    const TirModule *tir = mixed ? run_tir_passes(c, p->tir, &o.passes, TIR_TO_CODE) : p->tir;
+    if (!tir || !tir_eval(c, tir, tir->funcs[tir->nfuncs - 1], n, args, 0, NULL))
         return "does not run";
     for (uint32_t i = 0; i < p->nout; i++)
         out[i] =
@@ -156,6 +157,23 @@ static const char *const networks[] = {
     "  (nn.batch_matmul(%1, %0, transpose_b=false), cumsum(%x, axis=1), sort(%x, axis=1))\n}\n",
 };
 
+/* Products by instructions of warps, tiles over all edges: dense layers, batches, operands that are
+ * turned; a convolution whose pixels are columns, with strides and padding. */
+static const char *const products[] = {
+    "fn @main(%x: Tensor[(53, 48), f32], %w: Tensor[(37, 48), f32], %b: Tensor[(37,), f32]) {\n"
+    "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
+    "fn @main(%x: Tensor[(3, 70, 32), f32], %y: Tensor[(3, 32, 90), f32],\n"
+    "         %z: Tensor[(130, 64), f32], %v: Tensor[(130, 72), f32]) {\n"
+    "  (nn.batch_matmul(%x, %y, transpose_b=false),\n"
+    "   nn.matmul(reshape(%x, newshape=[48, 140]), reshape(%x, newshape=[48, 140]),\n"
+    "             transpose_a=true),\n"
+    "   nn.dense(%z, %z))\n}\n",
+    "const @w: Tensor[(40, 16, 3, 3), f32] = splat(0.0625)\n"
+    "fn @main(%x: Tensor[(2, 16, 11, 9), f32], %v: Tensor[(24, 40, 1, 2), f32]) {\n"
+    "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 2, 1, 0], strides=[2, 1]));\n"
+    "  add(nn.conv2d(%0, %v, dilation=[1, 2]), 1.0)\n}\n",
+};
+
 /* NULL, or which number does.  In 16 bits errors are those of the largest number. */
 static const char *differs(Arena *a, uint32_t result, const Const *got, const Const *want)
 {
@@ -214,6 +232,9 @@ int main(int argc, char **argv)
             mixed = i % 2;
             check_network(networks[i / 2]);
         }
+        mixed = true;
+        for (uint32_t i = 0; argc < 2 && i < COUNT(products); i++)
+            check_network(products[i]);
         mixed = false;
         for (uint32_t i = 0; i < op_table.n; i++)
             if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))

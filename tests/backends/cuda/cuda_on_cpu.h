@@ -80,3 +80,80 @@ static inline double fma(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
 }
+
+// What the threads of a warp, thread 4*y + x of warp z, compute together.  All threads of a block
+// come to it: each leaves what it has where the others find it, and waits.
+static unsigned    mock_words[1024][6];
+static const void *mock_rows[1024];
+
+static inline void warp_ldmatrix(unsigned *r, const void *row, int matrices)
+{
+    const unsigned warp = 32 * mock_thread.z;
+
+    mock_rows[warp + 4 * mock_thread.y + mock_thread.x] = row;
+    mock_barrier();
+    for (int i = 0; i < matrices; i++)
+        __builtin_memcpy(
+            r + i, (const char *)mock_rows[warp + 8 * i + mock_thread.y] + 4 * mock_thread.x, 4);
+    mock_barrier();
+}
+static inline void warp_ldmatrix4(unsigned *r, const void *row)
+{
+    warp_ldmatrix(r, row, 4);
+}
+static inline void warp_ldmatrix2(unsigned *r, const void *row)
+{
+    warp_ldmatrix(r, row, 2);
+}
+
+struct MockF16 {
+    _Float16 v;
+    operator float() const
+    {
+        return (float)v;
+    }
+};
+struct MockBf16 {
+    unsigned short v;
+    operator float() const
+    {
+        return __uint_as_float((unsigned)v << 16);
+    }
+};
+// Words 0..3 are a's rows y and y + 8, then the same of the second half of the sum; 4, 5 b's
+// column.
+template <class A, class B, class C>
+static void warp_product(C *c, const unsigned *a, const unsigned *b)
+{
+    const int      each = 4 / sizeof(A);
+    const unsigned warp = 32 * mock_thread.z;
+    unsigned      *own = mock_words[warp + 4 * mock_thread.y + mock_thread.x];
+
+    for (int i = 0; i < 4; i++)
+        own[i] = a[i];
+    own[4] = b[0], own[5] = b[1];
+    mock_barrier();
+    for (unsigned e = 0; e < 4; e++)
+        for (unsigned w = 0; w < 8; w++) {
+            A x[each];
+            B y[each];
+            __builtin_memcpy(x, &mock_words[warp + 4 * mock_thread.y + w % 4][e / 2 + 2 * (w / 4)],
+                             4);
+            __builtin_memcpy(
+                y, &mock_words[warp + 4 * (2 * mock_thread.x + e % 2) + w % 4][4 + w / 4], 4);
+            for (int i = 0; i < each; i++)
+                c[e] += (C)x[i] * (C)y[i];
+        }
+    mock_barrier();
+}
+#define WARP_PRODUCT(name, A, B, C)                                            \
+    static inline void warp_##name(C *c, const unsigned *a, const unsigned *b) \
+    {                                                                          \
+        warp_product<A, B, C>(c, a, b);                                        \
+    }
+WARP_PRODUCT(mma_f16, MockF16, MockF16, float)
+WARP_PRODUCT(mma_bf16, MockBf16, MockBf16, float)
+WARP_PRODUCT(mma_s8, signed char, signed char, int)
+WARP_PRODUCT(mma_u8, unsigned char, unsigned char, int)
+WARP_PRODUCT(mma_u8s8, unsigned char, signed char, int)
+WARP_PRODUCT(mma_s8u8, signed char, unsigned char, int)

@@ -28,6 +28,20 @@ check 0 agrees "$model/digits.onnx" --target=cuda
 [ "$(calls nvrtcCompileProgram)" = 0 ] || bad "the cache is not used"
 check 0 agrees "$model/digits.onnx" --target=cuda -O0
 
+# In 16 bits, by instructions of warps where a sum has enough steps.
+check 0 agrees "$model/digits.onnx" --target=cuda --mixed-precision --rtol 1e-2
+check 0 agrees "$model/digits.onnx" --target=cuda --mixed-precision --rtol 1e-2 --mixed-precision-calculation-type=bfloat16
+cat >product.relay <<EOF
+fn @main(%x: Tensor[(1, 40, 9, 11), f32], %w: Tensor[(37, 40, 2, 2), f32], %a: Tensor[(70, 96), i8],
+         %b: Tensor[(50, 96), i8]) {
+  (nn.relu(nn.conv2d(%x, %w)), nn.dense(%a, %b))
+}
+EOF
+"$tvmcc" compile product.relay --target=cuda --mixed-precision --emit=cu -o product.cu || exit 1
+grep -q 'mma_f16(&' product.cu && grep -q 'mma_s8(&' product.cu || bad "no instructions of warps"
+"$tvmcc" run product.relay -mcpu=x86-64 --outputs product.npz || exit 1
+"$tvmcc" run product.relay --target=cuda --mixed-precision --expect product.npz --rtol 2e-3 >out || bad "wrong"
+
 # Machine code for two generations and PTX for later ones; equal bytes whatever the cache has.
 two="cuda -arch=sm_80 -arch=sm_90"
 "$tvmcc" compile "$model/digits.onnx" --target="$two" --emit=so -o libdigits.so || exit 1

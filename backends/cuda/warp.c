@@ -1,0 +1,50 @@
+/* Instructions of warps in CUDA C: each a function that the text calls, with PTX in it.
+ *
+ * The functions stand where text is compiled for a GPU; elsewhere (tests/backends/cuda) a function
+ * of the name `warp_` and the instruction's does the same.  ldmatrix takes an address within shared
+ * memory; its asm is volatile, and so are the products: all threads of a warp come to them
+ * together. */
+#include "backends/cuda/cuda.h"
+
+#define DEVICE "static __device__ inline void "
+#define BODY(text) "{\n#if defined(__CUDA_ARCH__)\n" text "#else\n"
+#define MMA(name, c, constraint, op)                                                      \
+    DEVICE name "(" c " *c, const unsigned *a, const unsigned *b)\n" BODY(                \
+        "    asm volatile(\"mma.sync.aligned." op " {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
+        "{%8, %9}, {%0, %1, %2, %3};\"\n"                                                 \
+        "        : \"+" constraint "\"(c[0]), \"+" constraint "\"(c[1]), \"+" constraint  \
+        "\"(c[2]), \"+" constraint "\"(c[3])\n"                                           \
+        "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "     \
+        "\"r\"(b[1]));\n") "    warp_" name "(c, a, b);\n#endif\n}\n"
+
+static const char ldmatrix4[] = DEVICE "ldmatrix4(unsigned *r, const void *row)\n" BODY(
+    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "        : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3])\n"
+    "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n") "    "
+                                                                                 "warp_ldmatrix4(r,"
+                                                                                 " row);\n#endif\n}"
+                                                                                 "\n";
+
+static const char ldmatrix2[] = DEVICE "ldmatrix2(unsigned *r, const void *row)\n" BODY(
+    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\"\n"
+    "        : \"=r\"(r[0]), \"=r\"(r[1])\n"
+    "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n") "    "
+                                                                                 "warp_ldmatrix2(r,"
+                                                                                 " row);\n#endif\n}"
+                                                                                 "\n";
+
+static const char *const text[INTRIN_COUNT] = {
+    [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
+    [INTRIN_MMA_BF16] = MMA("mma_bf16", "float", "f", "m16n8k16.row.col.f32.bf16.bf16.f32"),
+    [INTRIN_MMA_S8] = MMA("mma_s8", "int", "r", "m16n8k32.row.col.s32.s8.s8.s32"),
+    [INTRIN_MMA_U8] = MMA("mma_u8", "int", "r", "m16n8k32.row.col.s32.u8.u8.s32"),
+    [INTRIN_MMA_U8S8] = MMA("mma_u8s8", "int", "r", "m16n8k32.row.col.s32.u8.s8.s32"),
+    [INTRIN_MMA_S8U8] = MMA("mma_s8u8", "int", "r", "m16n8k32.row.col.s32.s8.u8.s32"),
+    [INTRIN_LDMATRIX4] = ldmatrix4,
+    [INTRIN_LDMATRIX2] = ldmatrix2,
+};
+
+const char *cuda_instruction(IntrinId id)
+{
+    return text[id];
+}

@@ -1,0 +1,195 @@
+/* Matrix products and convolutions by the instructions of warps (mma.sync): operands of 16 or 8
+ * bits, sums of 32.
+ *
+ *     %conv[n,o,y,x] = sum[c,kh,kw] f32(%pad[n,c,kh+y,kw+x]) * f32(%w[o,c,kh,kw])
+ *
+ * is a product of rows by columns (product.c).  An instruction takes 16 rows, 8 columns and 32
+ * bytes of the sum; a warp has several such tiles, a block several warps, one above the other:
+ *
+ *     split rows -> rb, rw, rt, rh (2), ry (8)       block, warp, tile, and the thread's part of it
+ *     split columns -> cb, ct, cx (4), cj (2)
+ *     fuse c, kh, kw -> k;  split k -> ko, ks, kk    chunk, instruction, its steps
+ *     bind rw threadIdx.z, ry threadIdx.y, cx threadIdx.x      thread 4*ry + cx of its warp
+ *     cache_write conv local at cx                   rt x ct x rh x cj sums
+ *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       rows as they are multiplied: a
+ * number cache_read w shared ct, cx, cj, ks, kk at ko             of the sum next to the next one
+ *     storage_align                                  rows 16 bytes longer: eight of them that are
+ *                                                    loaded together lie in different banks
+ *     tensorize rt with @mma_f16
+ *
+ * Columns are what lies side by side in the result, pixels of an image or outputs of a dense layer.
+ * Tiles hang over the edges as in product.c; the steps of the sum must be a multiple of what an
+ * instruction takes.  Where the steps do not fit, the product is made as any other. */
+#include "ir/tir/intrin.h"
+#include "schedules/gpu/gpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 16, COLUMNS = 8 };
+
+typedef struct {
+    DeviceTile  t;
+    const char *instruction;
+    int64_t     steps, most; /* of the sum that it takes, that a block does at a time */
+} TensorPlan;
+
+/* The instruction for these types that the target has; NULL: none. */
+static const char *instruction_of(Sched *s, DType rows, DType columns)
+{
+    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
+        const Intrin *row = intrin_of(s->c, (IntrinId)id);
+        if (row->warp && row->sums && s->target->intrin_ops[id] &&
+            dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
+            return row->text;
+    }
+    return NULL;
+}
+
+static bool is_legal(const Machine *m, const DeviceTile *t)
+{
+    int64_t threads = m->warp * (t->bm / t->tm);
+
+    return threads <= limit_gpu_tile_threads(m) && device_mma_regs(m, t) <= m->regs &&
+           device_mma_bytes(t) <= m->shared_bytes;
+}
+
+/* No side is twice as long as what there is. */
+static bool fits_side(int64_t side, int64_t least, int64_t cells)
+{
+    return side == least || side < 2 * cells;
+}
+
+static void decide_tensor(Sched *s, void *plan)
+{
+    TensorPlan      *d = plan;
+    Machine          m = machine_of(s->target);
+    DeviceTile       t = d->t;
+    Candidates       tiles = candidates(s), rows = candidates(s), chunks = candidates(s);
+    const Candidate *c;
+
+    d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
+    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm *= 2)
+        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn *= 2) {
+            double least = NAN;
+            for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2)
+                for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
+                    if (t.k % t.chunk == 0 && fits_side(t.bm, ROWS, t.m) &&
+                        fits_side(t.bn, COLUMNS, t.n) && is_legal(&m, &t))
+                        least = fmin(least, device_mma_cycles(&m, &t));
+            if (!isnan(least))
+                candidate(&tiles, t.bm, t.bn, least);
+        }
+    d->t.bm = 0;
+    if (!tiles.of.n)
+        return;
+    c = pick_tile(s, "tile", &tiles);
+    d->t.bm = t.bm = c->v[0];
+    d->t.bn = t.bn = c->v[1];
+    for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2) {
+        double least = NAN;
+        for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
+            if (t.k % t.chunk == 0 && is_legal(&m, &t))
+                least = fmin(least, device_mma_cycles(&m, &t));
+        if (!isnan(least))
+            candidate(&rows, t.tm, 0, least);
+    }
+    d->t.tm = t.tm = pick_factor(s, "rows", &rows);
+    d->t.tn = t.bn;
+    for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
+        if (t.k % t.chunk == 0 && is_legal(&m, &t))
+            candidate(&chunks, t.chunk, 0, device_mma_cycles(&m, &t));
+    d->t.chunk = pick_factor(s, "chunk", &chunks);
+}
+
+/* An operand's part of a chunk in shared memory, its rows 16 bytes longer than an even number of
+ * such. */
+static void stage(Sched *s, const Product *p, const Operand *o, const char *loops, uint32_t rows)
+{
+    const char *name = o->tensor->name;
+    int64_t     quad = 16 / (int64_t)dtype_bytes(o->tensor->dtype);
+
+    step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%ko", name, p->block, loops);
+    if (strcmp(p->block, name) != 0 && sched_block(s, name))
+        step(s, "compute_inline %s", name);
+    step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, rows - 1,
+         (long long)(2 * quad), (long long)quad);
+}
+
+static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
+{
+    const DeviceTile *t = &plan->t;
+    Loops             rows = p->m_inner ? p->n : p->m, columns = p->m_inner ? p->m : p->n;
+    Loops             both = p->both, sum = p->k, blocks = {0};
+    const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
+    const Loops      *every[] = {&both, &rows, &columns, &sum}, *outer[] = {&both};
+
+    step(s, "reorder %s", loops_text(s, 4, every));
+    loops_fuse(s, &rows, "r");
+    loops_fuse(s, &columns, "c");
+    loops_fuse(s, &sum, "k");
+    step(s, "split %%%s by %lld tail=if -> %%rb, %%ri", rows.at[0], (long long)t->bm);
+    step(s, "split %%ri by %lld -> %%rw, %%rv", (long long)t->tm);
+    step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
+    step(s, "split %%ru by %d -> %%rh, %%ry", ROWS / 2);
+    step(s, "split %%%s by %lld tail=if -> %%cb, %%ci", columns.at[0], (long long)t->bn);
+    step(s, "split %%ci by %d -> %%ct, %%cu", COLUMNS);
+    step(s, "split %%cu by 2 -> %%cx, %%cj");
+    step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[0], (long long)t->chunk);
+    step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
+    step(s, "reorder %s%s%%rb, %%cb, %%rw, %%ry, %%cx, %%ko, %%ks, %%rt, %%ct, %%rh, %%cj, %%kk",
+         loops_text(s, 1, outer), both.n ? ", " : "");
+    if (s->refusal)
+        return;
+    for (uint32_t i = 0; i < both.n; i++)
+        loops_add(s, &blocks, both.at[i]);
+    loops_add(s, &blocks, "rb");
+    loops_add(s, &blocks, "cb");
+    loops_bind(s, &blocks, "blk", "blockIdx.x");
+    step(s, "bind %%rw threadIdx.z");
+    step(s, "bind %%ry threadIdx.y");
+    step(s, "bind %%cx threadIdx.x");
+    step(s, "cache_write %s local at %%cx", p->block);
+    if (p->follow)
+        step(s, "reverse_compute_at %s %%cx", p->follow);
+    stage(s, p, row, "%rw, %rt, %rh, %ry", 4);
+    stage(s, p, column, "%ct, %cx, %cj", 3);
+    try_step(s, "unguard %s", p->block);
+    try_step(s, "unguard %s.load", p->block);
+}
+
+/* The outermost of the instructions' loops that has rounds. */
+static const char *first_tiles(const DeviceTile *t)
+{
+    return t->tm > ROWS ? "rt" : t->bn > COLUMNS ? "ct" : "rh";
+}
+
+bool tensor_product(Sched *s, const Product *p)
+{
+    const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
+    const char    *instruction = instruction_of(s, row->tensor->dtype, column->tensor->dtype);
+    Sched          was = *s;
+    TensorPlan     plan = {.instruction = instruction};
+
+    if (!instruction || p->group || p->first)
+        return false;
+    plan.t = (DeviceTile){.m = p->m_inner ? p->n.cells : p->m.cells,
+                          .n = p->m_inner ? p->m.cells : p->n.cells,
+                          .k = p->k.cells,
+                          .batch = p->both.n ? p->both.cells : 1,
+                          .bytes = dtype_bytes(row->tensor->dtype)};
+    plan.steps = 32 / plan.t.bytes;
+    if (plan.t.k % plan.steps)
+        return false;
+    sched_decide(s, decide_tensor, &plan);
+    if (plan.t.bm && !s->refusal)
+        arrange(s, p, &plan);
+    if (!s->refusal)
+        step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), instruction);
+    for (uint32_t copy = 0; copy <= 2; copy += 2) /* where the sums start, and end */
+        try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u, %%cj#%u", copy, copy, copy, copy);
+    if (plan.t.bm && !s->refusal)
+        return true;
+    *s = was;
+    return false;
+}
