@@ -28,6 +28,8 @@ typedef struct {
     const char *packages; /* that bring a driver for a device, for people */
     const char *options;  /* of module_load */
     uint32_t    threads, most_threads; /* of a block: where the target says nothing, and at most */
+    uint32_t    most_shared;           /* bytes of a block; 0: the first model's */
+    bool        one_warp;              /* as many threads take one step together on all of them */
     uint32_t    most_blocks[3];        /* of a launch, along each axis */
     uint32_t    most_args;             /* of a kernel, 8 bytes each; 0: the driver says */
     uint32_t    most_buffers;          /* among them; 0: as many as there are arguments */

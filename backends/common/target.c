@@ -2,10 +2,40 @@
  * backend knows beside that, and the CPU that drives it. */
 #include "backends/common/device.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const options[] = {"-max_threads_per_block", "-max_num_threads", "-device"};
+/* What is a number, within bounds of the device. */
+typedef struct {
+    const char *name, *has, *unit; /* "a block has", "threads" */
+    uint32_t    least, most;
+    uint32_t   *value;
+} Limit;
+
+enum { LIMITS = 4, MOST_WARP = 128 };
+
+static void limits_of(Target *t, Limit out[LIMITS])
+{
+    const Device *d = t->backend->device;
+    Limit         threads = {"-max_threads_per_block", "a block has",  "threads", 1,
+                             d->most_threads,          &t->max_threads};
+
+    out[0] = out[1] = threads;
+    out[1].name = "-max_num_threads"; /* of TVM, as all of these */
+    out[2] = (Limit){"-max_shared_memory_per_block",
+                     "a block shares",
+                     "bytes",
+                     1024,
+                     d->most_shared ? d->most_shared : d->models->shared_bytes,
+                     &t->shared_bytes};
+    out[3] = (Limit){"-thread_warp_size",
+                     "a warp has",
+                     "threads",
+                     d->one_warp ? d->models->warp : 1,
+                     d->one_warp ? d->models->warp : MOST_WARP,
+                     &t->warp};
+}
 
 static bool has_models(const Device *d)
 {
@@ -40,42 +70,76 @@ static bool choose_model(Ctx *c, Target *t, const char *word, const char *name,
     return false;
 }
 
-static bool option(Ctx *c, Target *t, const char *word, const DeviceModel **model)
+static bool set_limit(Ctx *c, const Limit *l, const char *word, const char *value)
 {
-    const char *eq = strchr(word, '=');
-    size_t      n = eq ? (size_t)(eq - word) : strlen(word);
-    const char *near, *name = intern_n(c->strings, word, n);
+    char         *end;
+    unsigned long v = strtoul(value, &end, 10);
 
-    if (eq && !strcmp(name, "-device") && has_models(t->backend->device))
-        return choose_model(c, t, word, eq + 1, model);
-    if (eq && (!strcmp(name, "-max_threads_per_block") || !strcmp(name, "-max_num_threads"))) {
-        char *end;
-        long  v = strtol(eq + 1, &end, 10);
-        if (end == eq + 1 || *end || v < 1 || v > (long)t->backend->device->most_threads)
-            return error_at(c, E_TARGET, NO_LOC, "'%s': a block has 1 to %u threads", word,
-                            t->backend->device->most_threads);
-        t->max_threads = (uint32_t)v;
+    if (isdigit((unsigned char)*value) && !*end && v >= l->least && v <= l->most) {
+        *l->value = (uint32_t)v;
         return true;
     }
+    const char *to = l->least < l->most ? arena_printf(c->scratch, "%u to ", l->least) : "";
+    return error_at(c, E_TARGET, NO_LOC, "'%s': %s %s%u %s", word, l->has, to, l->most, l->unit);
+}
+
+/* Models come first: limits that are given change them. */
+static bool option(Ctx *c, Target *t, const char *word, bool models, const DeviceModel **model)
+{
     const Device *d = t->backend->device;
-    for (uint32_t i = 0; eq && d->words && d->words[i]; i++)
-        if (!strcmp(name, d->words[i]))
+    const char   *eq = strchr(word, '='), *near;
+    const char   *name = intern_n(c->strings, word, eq ? (size_t)(eq - word) : strlen(word));
+    TextList      known = {0};
+    Limit         limits[LIMITS];
+
+    limits_of(t, limits);
+    bool is_model = eq && !strcmp(name, "-device") && has_models(d);
+    if (is_model != models)
+        return true;
+    if (is_model)
+        return choose_model(c, t, word, eq + 1, model);
+    if (has_models(d))
+        vec_push(c->scratch, &known, "-device");
+    for (int i = 0; i < LIMITS; i++) {
+        if (eq && !strcmp(name, limits[i].name))
+            return set_limit(c, &limits[i], word, eq + 1);
+        vec_push(c->scratch, &known, limits[i].name);
+    }
+    for (uint32_t i = 0; d->words && d->words[i]; i++) {
+        if (eq && !strcmp(name, d->words[i]))
             return d->word(c, t, name, eq + 1);
+        vec_push(c->scratch, &known, d->words[i]);
+    }
     error_at(c, E_TARGET, NO_LOC, "unknown option '%s' of target '%s'", word, t->backend->name);
-    near = str_closest(name, options, COUNT(options) - !has_models(d));
-    for (uint32_t i = 0; !near && d->words && d->words[i]; i++)
-        near = str_closest(name, &d->words[i], 1);
-    if (near)
+    if ((near = str_closest(name, known.at, known.n)))
         diag_hint(c->diags, "did you mean '%s='?", near);
     return false;
+}
+
+/* The words before the comma. */
+static bool options(Ctx *c, Target *t, const char *text, bool models, const DeviceModel **model)
+{
+    bool first = true;
+
+    for (size_t i = 0, n, end = strcspn(text, ","); i < end; i += n) {
+        if (!(n = strcspn(text + i, " \t\n,"))) {
+            n = 1;
+            continue;
+        }
+        const char *word = intern_n(c->strings, text + i, n);
+        if (*word == '-' && !option(c, t, word, models, model))
+            return false;
+        if (*word != '-' && (!first || strcmp(word, t->backend->name) != 0))
+            return error_at(c, E_TARGET, NO_LOC, "unexpected word '%s' in target '%s'", word, text);
+        first = false;
+    }
+    return true;
 }
 
 const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
 {
     const char        *comma = strchr(text, ',');
-    size_t             end = comma ? (size_t)(comma - text) : strlen(text);
     StrBuf             canon = strbuf(c->arena);
-    bool               first = true;
     Target             t = {.backend = b,
                             .cls = CLASS_GPU,
                             .triple = "",
@@ -92,22 +156,8 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
 
     use_model(&t, model);
     memcpy(t.max_blocks, b->device->most_blocks, sizeof t.max_blocks);
-    for (size_t i = 0; i < end;) {
-        size_t n = strcspn(text + i, " \t\n,");
-        if (n == 0) {
-            i++;
-            continue;
-        }
-        const char *word = intern_n(c->strings, text + i, n);
-        i += n;
-        if (*word == '-') {
-            if (!option(c, &t, word, &model))
-                return NULL;
-        } else if (!first || strcmp(word, b->name)) {
-            return error_at(c, E_TARGET, NO_LOC, "unexpected word '%s' in target '%s'", word, text);
-        }
-        first = false;
-    }
+    if (!options(c, &t, text, true, &model) || !options(c, &t, text, false, &model))
+        return NULL;
     if (!(t.host =
               backend_cpu()->parse_target(c, comma ? comma + 1 + strspn(comma + 1, " ") : "llvm")))
         return NULL;
@@ -117,9 +167,18 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         str_printf(&canon, " -device=%s", model->name);
     if (t.max_threads != b->device->threads)
         str_printf(&canon, " -max_threads_per_block=%u", t.max_threads);
+    if (t.shared_bytes != model->shared_bytes)
+        str_printf(&canon, " -max_shared_memory_per_block=%u", t.shared_bytes);
+    if (t.warp != model->warp)
+        str_printf(&canon, " -thread_warp_size=%u", t.warp);
     if (b->device->canonical)
         b->device->canonical(c, &t, &canon);
     str_printf(&canon, ", %s", t.host->text);
     t.text = intern(c->strings, canon.at);
     return DUP_ARRAY(c->arena, &t, 1);
+}
+
+void device_list_target(StrBuf *out, const char *name, const char *about)
+{
+    str_printf(out, "%-8s %s; the CPU that drives it may follow a comma\n", name, about);
 }

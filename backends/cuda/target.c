@@ -2,7 +2,7 @@
  *
  * Code of sm_80 runs on GPUs of that generation from there on (sm_86, sm_89), not on others; the
  * PTX of the highest that is named is for what comes later.  `-arch=compute_80` is PTX alone. TVM's
- * words are understood: -mcpu= is -arch=, and the limits of a block that it writes into targets. */
+ * words are understood: -mcpu= is -arch=. */
 #include "backends/cuda/cuda.h"
 
 #include <stdlib.h>
@@ -10,8 +10,7 @@
 
 enum { MOST_ARCHS = 16 };
 
-const char *const cuda_words[] = {"-arch", "-mcpu", "-max_shared_memory_per_block",
-                                  "-thread_warp_size", NULL};
+const char *const cuda_words[] = {"-arch", "-mcpu", NULL};
 
 /* 90 of "sm_90a"; 0: it is no architecture. */
 static uint32_t number_of(const char *arch, const char **rest)
@@ -84,22 +83,7 @@ static bool add_arch(Ctx *c, Target *t, const char *word, const char *arch)
 
 bool cuda_word(Ctx *c, Target *t, const char *name, const char *value)
 {
-    const DeviceModel *has = t->backend->device->models;
-    char              *end;
-
-    if (!strcmp(name, "-arch") || !strcmp(name, "-mcpu"))
-        return add_arch(c, t, name, value);
-    unsigned long n = strtoul(value, &end, 10);
-    if (!strcmp(name, "-thread_warp_size")) {
-        return (end > value && !*end && n == has->warp) ||
-               error_at(c, E_TARGET, NO_LOC, "'%s=%s': a warp has %u threads", name, value,
-                        has->warp);
-    }
-    if (end == value || *end || n < 1024 || n > has->shared_bytes)
-        return error_at(c, E_TARGET, NO_LOC, "'%s=%s': a block shares 1024 to %u bytes", name,
-                        value, has->shared_bytes);
-    t->shared_bytes = (uint32_t)n;
-    return true;
+    return add_arch(c, t, name, value);
 }
 
 /* All of them run what is compiled for the lowest. */
@@ -126,8 +110,6 @@ void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         ptx = ptx || is_ptx(arch);
         best = best ? best : arch;
     }
-    if (t->shared_bytes != t->backend->device->models->shared_bytes)
-        str_printf(text, " -max_shared_memory_per_block=%u", t->shared_bytes);
     if (least_arch(c, t) >= 80)
         for (uint32_t i = 0; i < INTRIN_COUNT; i++)
             t->intrin_ops[i] = cuda_instruction((IntrinId)i) ? 1 : 0;

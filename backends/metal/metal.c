@@ -5,17 +5,6 @@
 #include "backends/common/device.h"
 #include "tvmcc/abi.h"
 
-static const Target *parse_target(Ctx *c, const char *text)
-{
-    return device_parse_target(c, &backend_metal, text);
-}
-
-static void list_targets(StrBuf *out)
-{
-    str_add(out,
-            "metal    GPUs of Apple's machines; the CPU that drives them may follow a comma\n");
-}
-
 /* What all families since Apple4 and Mac2 have, by Apple's table of feature sets. */
 static const DeviceModel models[] = {{NULL, 32 * 1024, 64, 32}, {0}};
 
@@ -24,6 +13,7 @@ static const Device metal = {
     .title = "Metal",
     .packages = "macOS or iOS",
     .options = "",
+    .one_warp = true,
     .threads = 256,
     .most_threads = 1024,
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
@@ -33,13 +23,4 @@ static const Device metal = {
     .source = metal_source,
 };
 
-const Backend backend_metal = {
-    .name = "metal",
-    .device = &metal,
-    .parse_target = parse_target,
-    .list_targets = list_targets,
-    .device_code = device_code,
-    .jit_load = device_jit_load,
-    .jit_symbol = device_jit_symbol,
-    .jit_free = device_jit_free,
-};
+DEVICE_BACKEND(metal, "GPUs of Apple's machines")

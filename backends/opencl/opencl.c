@@ -5,21 +5,10 @@
 #include "backends/common/device.h"
 #include "tvmcc/abi.h"
 
-static const Target *parse_target(Ctx *c, const char *text)
-{
-    return device_parse_target(c, &backend_opencl, text);
-}
-
-static void list_targets(StrBuf *out)
-{
-    str_add(out,
-            "opencl   any device with OpenCL 1.2; the CPU that drives it may follow a comma\n");
-}
-
 static const DeviceModel models[] = {
-#define MODEL(name, shared_kib, registers, warp) {name, shared_kib * 1024, registers, warp},
-#include "backends/opencl/models.def"
-#undef MODEL
+    /* 32 KiB are the least of OpenCL's full profile, 64 registers what phones have */
+    {NULL, 32 * 1024, 64, 32},
+#include "backends/common/models.def"
     {0}};
 
 static const Device opencl = {
@@ -29,18 +18,10 @@ static const Device opencl = {
     .options = "-cl-std=CL1.2",
     .threads = 256,
     .most_threads = 1024,
+    .most_shared = 64 * 1024,
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
     .models = models,
     .source = opencl_source,
 };
 
-const Backend backend_opencl = {
-    .name = "opencl",
-    .device = &opencl,
-    .parse_target = parse_target,
-    .list_targets = list_targets,
-    .device_code = device_code,
-    .jit_load = device_jit_load,
-    .jit_symbol = device_jit_symbol,
-    .jit_free = device_jit_free,
-};
+DEVICE_BACKEND(opencl, "any device with OpenCL 1.2")

@@ -1,8 +1,7 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
- *   opencl.c    the Backend struct
- *   models.def  what devices have, by -device= */
+ *   opencl.c    the Backend struct */
 #ifndef TVMCC_BACKENDS_OPENCL_H
 #define TVMCC_BACKENDS_OPENCL_H
 

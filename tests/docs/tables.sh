@@ -2,7 +2,7 @@
 # Tables in docs/ that follow a .def file have a row for each of its rows, and say the same:
 #     docs/ir/schedule.md     every step of ir/sched/sched.def with its class
 #     docs/ir/tir.md          every mark of ir/tir/mark.def with the step that sets it, which is one
-#     docs/opencl.md          every model of backends/opencl/models.def with its figures
+#     docs/opencl.md          every model of backends/common/models.def with its figures
 #     docs/exit-status.md     every code of base/diag.def with its status, a warning's name, and its text
 cd "$(dirname "$0")/../.." || exit 2
 work=$(mktemp -d) || exit 2
@@ -36,10 +36,9 @@ understood() {
             echo "docs/ir/tir.md: no row for '$mark' on a $on, set by '$step'"
     done <"$work/rows"
 
-    sed -n -e 's/^MODEL(NULL, *\([0-9]*\), *\([0-9]*\), *\([0-9]*\))$/| not given | \1 KiB | \2 | \3 |/p' \
-        -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\))$/| `\1` | \2 KiB | \3 | \4 |/p' \
-        backends/opencl/models.def >"$work/rows"
-    understood backends/opencl/models.def MODEL
+    sed -n -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\))$/| `\1` | \2 KiB | \3 | \4 |/p' \
+        backends/common/models.def >"$work/rows"
+    understood backends/common/models.def MODEL
     while read -r row; do
         grep -qF "$row" docs/opencl.md || echo "docs/opencl.md: no row '$row'"
     done <"$work/rows"

@@ -3,16 +3,6 @@
 
 #include "tvmcc/abi.h"
 
-static const Target *parse_target(Ctx *c, const char *text)
-{
-    return device_parse_target(c, &backend_stub, text);
-}
-
-static void list_targets(StrBuf *out)
-{
-    str_add(out, "stub     nothing\n");
-}
-
 static const char *symbol(Ctx *c, const char *func)
 {
     return object_symbol(c->arena, "stub_", func);
@@ -41,13 +31,4 @@ static const Device stub = {
     .symbol = symbol,
 };
 
-const Backend backend_stub = {
-    .name = "stub",
-    .device = &stub,
-    .parse_target = parse_target,
-    .list_targets = list_targets,
-    .device_code = device_code,
-    .jit_load = device_jit_load,
-    .jit_symbol = device_jit_symbol,
-    .jit_free = device_jit_free,
-};
+DEVICE_BACKEND(stub, "nothing")
