@@ -145,7 +145,9 @@ static uint32_t whole(Gen *g, const Prim *p, uint32_t a, uint32_t b)
     if (p->kind == PRIM_DIV || p->kind == PRIM_REM)
         return divide(g, p, op, a, b);
     if (p->kind == PRIM_SHL || p->kind == PRIM_SHR)
-        b = OP2(g, OpBitwiseAnd, type, b, spv_int(g->s, t, t.bits - 1));
+        b = p->kids[1]->kind == PRIM_INT
+                ? spv_int(g->s, t, p->kids[1]->u.i & (t.bits - 1))
+                : OP2(g, OpBitwiseAnd, type, b, spv_int(g->s, t, t.bits - 1));
     uint32_t v = OP2(g, op, type, a, b);
     return dtype_is_bool(p->dtype) ? v : cut(g, v, t);
 }

@@ -1,12 +1,9 @@
 /* The kernels of a plan: a module for each, which is what drivers load, or all of them in one as
- * text for people.
- *
- * A module depends on its kernel's canonical text alone; its hash finds it in the cache. */
+ * text for people.  A module is written sooner than a hash of its kernel would find it in the cache
+ * (0.6 to 1.2 ms), so none is kept there. */
 #include "backends/vulkan/vulkan.h"
-#include "base/cache.h"
-#include "tvmcc/abi.h"
 
-#include <string.h>
+#include "tvmcc/abi.h"
 
 bool vulkan_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
@@ -25,14 +22,13 @@ bool vulkan_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOpt
     DeviceImage image = {.form = TVMCC_CODE_BINARY, .target = ""};
     VEC(Bytes) parts = {0};
 
-    (void)t;
-    (void)o;
+    (void)t, (void)o; /* one SPIR-V is for all */
     for (uint32_t i = 0; i < m->nfuncs; i++) {
-        Spirv *s = spv_new(c);
+        Spirv *s;
 
         if (m->funcs[i]->kind != FUNC_DEVICE)
             continue;
-        if (!vulkan_function(s, m->funcs[i]))
+        if (!vulkan_function(s = spv_new(c), m->funcs[i]))
             return false;
         vec_push(c->arena, &parts, spv_bytes(s));
     }

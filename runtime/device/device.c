@@ -106,12 +106,15 @@ static void device_program_free(void *self, const tvmcc_program *p, void **handl
 
 static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *code, void **handles)
 {
-    void  **modules = handles + p->nkernels;
-    int32_t rc = TVMCC_OK;
+    const DeviceDriver *d = ((DeviceState *)self)->driver;
+    void              **modules = handles + p->nkernels;
+    int32_t             rc = TVMCC_OK;
 
     if (code->nparts > p->nhandles - p->nkernels ||
         (code->nparts != 1 && code->nparts < p->nkernels))
         return TVMCC_E_MISMATCH;
+    for (uint32_t i = 0; i < p->nkernels && !rc && d->fits; i++)
+        rc = d->fits(self, &p->kernels[i]);
     for (uint32_t i = 0; i < code->nparts && !rc; i++)
         rc = device_module_load(self, code->form, code->parts[i].code, code->parts[i].bytes,
                                 code->options, &modules[i]);

@@ -39,6 +39,8 @@ typedef struct DeviceDriver {
     void (*close)(DeviceState *s);
     /* Optional: what an error code of the library means, in its own words. */
     const char *(*error_text)(DeviceState *s, int32_t code);
+    /* Optional: can the device run it?  A code of abi.h, with the error. */
+    int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
     /* Names of all devices; gives their number. */
     uint32_t (*names)(DeviceState *s, uint32_t n, char (*names)[TVMRT_DEVICE_NAME]);
     /* As in abi.h, `self` is the driver's struct; no copy is empty, no launch is of nothing.

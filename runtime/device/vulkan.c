@@ -200,7 +200,7 @@ static int32_t end_commands(Vulkan *vk)
 static int32_t finish(Vulkan *vk)
 {
     int32_t      rc = end_commands(vk);
-    VkSubmitInfo submit = {.type = VK_SUBMIT, .ncommands = vk->npending, .commands = vk->pending};
+    VkSubmission submit = {.type = VK_SUBMIT, .ncommands = vk->npending, .commands = vk->pending};
 
     if (!rc && vk->npending)
         rc = check(vk, vk->vkQueueSubmit(vk->queue, 1, &submit, vk->fence), "vkQueueSubmit");
@@ -402,6 +402,28 @@ static void vk_kernel_free(void *self, void *kernel)
     free(kernel);
 }
 
+static int32_t vk_fits(DeviceState *state, const tvmcc_kernel_info *kernel)
+{
+    Vulkan        *vk = (Vulkan *)state;
+    const uint32_t block[3] = {kernel->threads_x, kernel->threads_y, kernel->threads_z};
+    uint64_t       threads = (uint64_t)block[0] * block[1] * block[2];
+    bool           fits = threads <= vk->properties.limits.threads;
+
+    for (int i = 0; i < 3; i++)
+        fits = fits && block[i] <= vk->properties.limits.block[i];
+    if (fits && kernel->shared_bytes <= vk->properties.limits.shared_bytes)
+        return TVMCC_OK;
+    snprintf(
+        state->error, sizeof state->error,
+        "%s: blocks of '%s' have %u x %u x %u threads and share %u bytes; the device has %u x %u "
+        "x %u, %u in all, and %u bytes",
+        vk->properties.name, kernel->name, block[0], block[1], block[2], kernel->shared_bytes,
+        vk->properties.limits.block[0], vk->properties.limits.block[1],
+        vk->properties.limits.block[2], vk->properties.limits.threads,
+        vk->properties.limits.shared_bytes);
+    return TVMCC_E_DEVICE;
+}
+
 /* The addresses of the arguments, each buffer's with the offset behind it. */
 static int32_t addresses(Vulkan *vk, const tvmcc_arg *args, uint32_t nargs, uint64_t *to,
                          uint32_t *n)
@@ -565,7 +587,7 @@ static uint32_t all_devices(Vulkan *vk, VkHandle *out)
     uint32_t n = MAX_DEVICES;
     int32_t  rc = vk->vkEnumeratePhysicalDevices(vk->instance, &n, out);
 
-    return rc == VK_READY || rc == VK_INCOMPLETE ? n : 0;
+    return rc < 0 ? 0 : n; /* there may be more */
 }
 
 /* Has it what every kernel needs?  NULL, or why not; its family of queues and features are noted.
@@ -742,6 +764,7 @@ const DeviceDriver tvmrt_vulkan_driver = {
     .open = vk_open,
     .close = vk_close,
     .names = vk_names,
+    .fits = vk_fits,
     .error_text = vk_error_text,
     .functions = {.alloc = vk_alloc,
                   .free = vk_free,

@@ -13,8 +13,6 @@ typedef uint64_t VkObject; /* all others */
 
 enum {
     VK_1_2 = 1 << 22 | 2 << 12,
-    VK_READY = 0,
-    VK_INCOMPLETE = 5,
     /* VkStructureType */
     VK_APPLICATION = 0,
     VK_INSTANCE = 1,
@@ -286,7 +284,7 @@ typedef struct {
     const VkHandle *commands;
     uint32_t        nsignals;
     const VkObject *signals;
-} VkSubmitInfo;
+} VkSubmission;
 
 /* CALL(result, name, parameters); where the specification has an allocator, NULL is passed. */
 #define VK_CALLS(CALL)                                                                            \
@@ -340,6 +338,6 @@ typedef struct {
     CALL(void, vkDestroyFence, (VkHandle, VkObject, const void *))                                \
     CALL(int32_t, vkResetFences, (VkHandle, uint32_t, const VkObject *))                          \
     CALL(int32_t, vkWaitForFences, (VkHandle, uint32_t, const VkObject *, uint32_t, uint64_t))    \
-    CALL(int32_t, vkQueueSubmit, (VkHandle, uint32_t, const VkSubmitInfo *, VkObject))
+    CALL(int32_t, vkQueueSubmit, (VkHandle, uint32_t, const VkSubmission *, VkObject))
 
 #endif
