@@ -3,7 +3,7 @@
  * same kernels in the end, whichever format they came from.
  *
  *   sizes.c      sizes that operators are given      forms.c    arithmetic of shapes
- *   loops.c      loops                               layout.c   images, NHWC or NCHW; axes
+ *   loops.c, lift.c   loops                          layout.c   images, NHWC or NCHW; axes
  *   activations.c, cells.c   cell by cell            blocks.c   shapes, blocks of pixels
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
@@ -38,9 +38,11 @@ typedef struct {
     uint32_t           n;
     const Expr *const *var, *const *first, *const *next; /* next: of the variables */
     const Expr *first_go, *next_go;
+    bool        lifts; /* what its body uses from outside becomes variables, too */
 } BuildLoop;
 
-/* The tuple of the variables' last values; the loop's function is added to `functions`. */
+/* The tuple of the variables' last values, perhaps with more behind them; the loop's function is
+ * added to `functions`. */
 const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDefs *functions);
 
 /* Round i, i64, from the states of the one before. */
@@ -50,6 +52,18 @@ typedef bool BuildRound(const Build *b, void *user, const Expr *i, const Expr *c
 bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
                   const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
                   GlobalDefs *functions);
+
+/* ---- lift.c ------------------------------------------------------------------------------------ */
+
+/* Of a round of a loop: what belongs to it, and the parameters that stand for what does not, with
+ * their values before the loop. */
+typedef struct {
+    Map *inside; /* its nodes: the variables, and what the caller says; then what depends on them */
+    Map *brought; /* nodes that are used by one of them: the parameter */
+    VEC(const Expr *) params, args;
+} BuildLift;
+void        build_lift_begin(const Build *b, BuildLift *l, uint32_t n, const Expr *const *vars);
+const Expr *build_lift(const Build *b, BuildLift *l, const Expr *round);
 
 /* ---- activations.c ------------------------------------------------------------------------------ */
 

@@ -2,10 +2,10 @@
  *
  *     fn @loop(%go, %a, %b) { if %go { .. @loop(%go1, %a1, %b1) } else { (%a, %b) } }
  *
- * A body sees its variables, and constants. */
+ * A body sees its variables, and constants; what else it uses can be made a variable (lift.c). */
 #include "frontends/calls.h"
 
-const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDefs *functions)
+static const Expr *loop(const Build *b, const BuildLoop *l, GlobalDefs *functions)
 {
     Ctx         *c = b->c;
     uint32_t     all = l->n + 1;
@@ -34,6 +34,43 @@ const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDefs *function
     for (uint32_t i = 1; i < all; i++)
         args[i] = l->first[i - 1];
     return expr_apply(c, self, all, args, b->loc);
+}
+
+/* The same loop with variables for what its body uses from outside. */
+static bool lifted(const Build *b, const BuildLoop *l, BuildLoop *out)
+{
+    Arena       *a = b->c->arena;
+    const Expr **round = NEW_ARRAY(a, const Expr *, l->n + 1), **v[3], *now;
+    BuildLift    lift;
+    uint32_t     all;
+
+    round[0] = l->next_go;
+    for (uint32_t i = 0; i < l->n; i++)
+        round[i + 1] = l->next[i];
+    build_lift_begin(b, &lift, l->n, l->var);
+    if (!(now = build_lift(b, &lift, expr_tuple(b->c, l->n + 1, round, b->loc))))
+        return false;
+    all = l->n + lift.params.n;
+    for (uint32_t k = 0; k < 3; k++)
+        v[k] = NEW_ARRAY(a, const Expr *, all + 1);
+    for (uint32_t i = 0; i < all; i++) {
+        bool own = i < l->n;
+
+        v[0][i] = own ? l->var[i] : lift.params.at[i - l->n];
+        v[1][i] = own ? l->first[i] : lift.args.at[i - l->n];
+        v[2][i] = own ? now->kids[i + 1] : lift.params.at[i - l->n];
+    }
+    *out = (BuildLoop){l->name, all, v[0], v[1], v[2], l->first_go, now->kids[0], false};
+    return true;
+}
+
+const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDefs *functions)
+{
+    BuildLoop wide;
+
+    if (!l->lifts)
+        return loop(b, l, functions);
+    return lifted(b, l, &wide) ? loop(b, &wide, functions) : NULL;
 }
 
 static const Expr *folded(const Build *b, const Expr *e)

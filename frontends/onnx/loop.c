@@ -3,55 +3,9 @@
  *     fn @loop0(%go, %i, %s, %x) { if %go { ..  @loop0(%go1, %i + 1, %s1, %x) } else { (%s,) } }
  *
  * A body is converted once, with variables for what changes from round to round.  What it uses and
- * does not depend on them belongs to the code around it: it is computed there and passed on through
- * all rounds as a parameter of its own.  Constants stay where they are used.  A state whose sizes
+ * does not depend on them belongs to the code around it (frontends/lift.c).  A state whose sizes
  * change from round to round is carried with the room of the largest, and its sizes (packed.c). */
 #include "frontends/onnx/onnx.h"
-
-/* What depends on the variables of a loop, what stays in its body, and what is brought in. */
-typedef struct {
-    Map     *inside;  /* nodes that depend on a variable */
-    Map     *brought; /* nodes that do not, but are used by one that does: the parameter */
-    uint32_t since;   /* the id of the first node that the loop made: older ones stand before it */
-    VEC(const Expr *) params, args;
-} Lift;
-
-/* A leaf that is not worth a parameter, or cannot be one. */
-static bool stays(const Expr *e)
-{
-    return e->kind == EXPR_CONST || e->kind == EXPR_OP || e->kind == EXPR_GLOBAL ||
-           e->kind == EXPR_CTOR || e->kind == EXPR_FUNC;
-}
-
-/* Nodes that are made of constants alone. */
-static Map *closed_nodes(Ctx *c, ExprList list)
-{
-    Map *closed = map_new(c->scratch);
-
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = list.at[i];
-        bool        all = e->kind != EXPR_VAR;
-
-        for (uint32_t k = 0; k < e->nkids; k++)
-            all = all && map_get(closed, PTR_KEY(e->kids[k]));
-        if (all)
-            map_put(closed, PTR_KEY(e), closed);
-    }
-    return closed;
-}
-
-static void bring_in(Ctx *c, Lift *l, const Map *closed, const Expr *e)
-{
-    const Expr *v;
-
-    if (stays(e) || map_get(closed, PTR_KEY(e)) || map_get(l->inside, PTR_KEY(e)) ||
-        map_get(l->brought, PTR_KEY(e)))
-        return;
-    v = expr_var(c, e->kind == EXPR_VAR ? e->u.var.name : "x", e->type, e->loc);
-    map_put(l->brought, PTR_KEY(e), (void *)(uintptr_t)v);
-    vec_push(c->arena, &l->params, v);
-    vec_push(c->arena, &l->args, e);
-}
 
 /* Does e bind such a dimension, or is it made with one? */
 static bool mentions(const Expr *e, const Map *dims)
@@ -65,47 +19,29 @@ static bool mentions(const Expr *e, const Map *dims)
     return m.found;
 }
 
-static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
-{
-    const Lift *l = user;
-    const Expr *v = map_get(l->brought, PTR_KEY(was));
-
-    (void)c;
-    return v ? v : now;
-}
-
 /* The round's result with parameters for what it uses from outside.  What mentions a dimension that
- * it binds is none of that; a node from before the loop is, whatever is bound within it. */
-static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Expr *const *vars)
+ * it binds is none of that; a node from before the loop is, whatever is bound within it.  since:
+ * the id of the first node that the loop made. */
+static const Expr *lift(Node *n, BuildLift *l, const Expr *round, uint32_t since, uint32_t nvars,
+                        const Expr *const *vars)
 {
+    Ctx     *c = n->b.c;
     ExprList list = expr_post_order(c, round);
-    Map     *closed = closed_nodes(c, list), *dims = map_new(c->scratch);
+    Map     *dims = map_new(c->scratch);
 
     for (uint32_t i = 0; i < list.n; i++)
-        if (list.at[i]->id >= l->since)
+        if (list.at[i]->id >= since)
             onnx_note_bound(dims, list.at[i]);
-    l->inside = map_new(c->scratch);
-    l->brought = map_new(c->scratch);
-    for (uint32_t i = 0; i < n; i++)
-        map_put(l->inside, PTR_KEY(vars[i]), l->inside);
-    map_put(l->inside, PTR_KEY(round), l->inside);
+    build_lift_begin(&n->b, l, nvars, vars);
     for (uint32_t i = 0; i < list.n; i++) {
-        if (list.at[i]->id < l->since)
+        if (list.at[i]->id < since)
             continue;
         if (mentions(list.at[i], dims) || list.at[i]->kind == EXPR_LET)
             map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
         for (uint32_t k = 0; list.at[i]->kind == EXPR_LET && k < 2; k++) /* with variable, value */
             map_put(l->inside, PTR_KEY(list.at[i]->kids[k]), l->inside);
     }
-    for (uint32_t i = 0; i < list.n; i++)
-        for (uint32_t k = 0; k < list.at[i]->nkids; k++)
-            if (map_get(l->inside, PTR_KEY(list.at[i]->kids[k])))
-                map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
-    for (uint32_t i = 0; i < list.n; i++)
-        for (uint32_t k = 0; k < list.at[i]->nkids; k++)
-            if (map_get(l->inside, PTR_KEY(list.at[i])))
-                bring_in(c, l, closed, list.at[i]->kids[k]);
-    return expr_rewrite(c, round, replace, l);
+    return build_lift(&n->b, l, round);
 }
 
 /* ---- the function ------------------------------------------------------------------------------- */
@@ -131,7 +67,7 @@ static const Expr *call_rounds(Node *n, Rounds *r)
 {
     Ctx         *c = n->b.c;
     Loc          loc = n->b.loc;
-    Lift         l = {.since = r->since};
+    BuildLift    l;
     const char  *name = intern_printf(c->strings, "loop%u", n->im->loops++);
     uint32_t     nvars = r->var.n, all;
     const Expr  *round = expr_tuple(c, nvars, r->next.at, loc), *end, *again, *body, *func, *self;
@@ -139,7 +75,7 @@ static const Expr *call_rounds(Node *n, Rounds *r)
     const Type **types;
 
     if (!round || !(round = onnx_binds_around(n->im, &r->binds, round)) ||
-        !(round = lift(c, &l, round, nvars, r->var.at)) ||
+        !(round = lift(n, &l, round, r->since, nvars, r->var.at)) ||
         !(end = expr_tuple(c, nvars - 1, r->var.at + 1, loc)))
         return NULL;
     all = nvars + l.params.n;

@@ -174,9 +174,9 @@ static bool same_types(PtNode *n, uint32_t count, const Expr *const *was, const 
     return true;
 }
 
-static const char *loop_name(PtNode *n, const char *kind)
+const char *pt_loop_name(PtImport *im, const char *kind)
 {
-    return intern_printf(n->b.c->strings, "%s%u", kind, n->im->functions.n);
+    return intern_printf(im->c->strings, "%s%u", kind, im->functions.n);
 }
 
 /* while_loop(condition, body, states, what they read beside) */
@@ -185,41 +185,32 @@ bool pt_while_loop(PtNode *n)
     const PtGraph *test = graph_at(n, 0), *body = graph_at(n, 1);
     Arena         *a = n->b.c->arena;
     Tensors        parts[2], first, var, next;
-    BuildLoop      l;
-    const Expr    *all, *go[2];
-    uint32_t       count = 0;
+    const Expr    *all;
+    BuildLoop      l = {.lifts = true};
     double         k;
 
     if (!test || !body || !tensors_at(n, 2, &parts[0]) || !tensors_at(n, 3, &parts[1]))
         return false;
-    if (body->nout != parts[0].n)
-        return pt_error(n, E_IMPORT, "its body has %u outputs for %u states", body->nout,
-                        parts[0].n);
+    l.n = parts[0].n;
+    if (body->nout != l.n)
+        return pt_error(n, E_IMPORT, "its body has %u outputs for %u states", body->nout, l.n);
     first = joined(a, 2, parts);
     var = joined(a, 2, parts);
     next = joined(a, 2, parts);
-    for (uint32_t i = 0; i < first.n; i++) /* constants are seen as they are */
-        if (i < parts[0].n || first.at[i]->kind != EXPR_CONST)
-            var.at[i] = next.at[i] = expr_var(n->b.c, "state", first.at[i]->type, n->b.loc);
-    if (!goes_on(n, test, &first, &go[0]) || !graph_of(n, body, &var, next.at) ||
-        !same_types(n, parts[0].n, var.at, next.at) || !goes_on(n, test, &next, &go[1]))
+    for (uint32_t i = 0; i < l.n; i++)
+        var.at[i] = expr_var(n->b.c, "state", first.at[i]->type, n->b.loc);
+    if (!goes_on(n, test, &first, &l.first_go) || !graph_of(n, body, &var, next.at) ||
+        !same_types(n, l.n, var.at, next.at) || !goes_on(n, test, &next, &l.next_go))
         return false;
-    if (expr_const_f(go[1], &k) && k != 0)
+    if (expr_const_f(l.next_go, &k) && k != 0)
         return pt_error(n, E_IMPORT, "a loop without an end");
-    const Expr **from = NEW_ARRAY(a, const Expr *, first.n + 1);
-
-    for (uint32_t i = 0; i < first.n; i++)
-        if (var.at[i]->kind == EXPR_VAR && (i < parts[0].n || first.at[i]->kind != EXPR_CONST)) {
-            from[count] = first.at[i];
-            var.at[count] = var.at[i];
-            next.at[count++] = next.at[i];
-        }
-    l = (BuildLoop){loop_name(n, "while"), count, var.at, from, next.at, go[0], go[1]};
+    l.name = pt_loop_name(n->im, "while");
+    l.var = var.at, l.first = first.at, l.next = next.at;
     if (!(all = build_while(&n->b, &l, &n->im->functions)))
         return false;
-    for (uint32_t i = 0; i < parts[0].n; i++)
-        first.at[i] = build_proj(&n->b, all, i);
-    return done_all(n, parts[0].n, first.at);
+    for (uint32_t i = 0; i < l.n; i++)
+        next.at[i] = build_proj(&n->b, all, i);
+    return done_all(n, l.n, next.at);
 }
 
 /* States of a scan, in this order: carried, rows that are made, rows that are read, what is read
@@ -316,8 +307,8 @@ static bool scan(PtNode *n, const Tensors *carried, const Tensors *rows, const T
         return pt_error(n, E_UNSUPPORTED, "no rows");
     out = NEW_ARRAY(n->b.c->arena, const Expr *, states.n + 1);
     return make_room(&s, count, states.at) &&
-           build_rounds(&n->b, loop_name(n, "scan"), count, states.n, states.at, next_states, &s,
-                        out, &n->im->functions) &&
+           build_rounds(&n->b, pt_loop_name(n->im, "scan"), count, states.n, states.at, next_states,
+                        &s, out, &n->im->functions) &&
            done_all(n, s.g->nout, out);
 }
 

@@ -270,6 +270,10 @@ bool pt_run(PtImport *im, const PtOp *p, PtValue *out);
 /* A graph whose inputs are these values; its outputs to out. */
 bool pt_region(PtNode *n, const PtGraph *g, uint32_t nin, PtValue *const *in, PtValue *out);
 
+/* ---- control.c -------------------------------------------------------------------------------------- */
+
+const char *pt_loop_name(PtImport *im, const char *kind); /* of the next function */
+
 /* ---- survey.c --------------------------------------------------------------------------------------- */
 
 bool pt_survey(PtImport *im, PtGraph *g); /* the rows of all nodes; false with errors */

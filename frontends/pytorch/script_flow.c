@@ -7,7 +7,12 @@
  *
  * Both branches are run, each on what was there before; names and attributes that one of them gives
  * a value are then what the condition says.  A branch that raises an exception is taken not to be
- * run. Rounds of a loop are written out; how many there are has to be known. */
+ * run.  Rounds of a loop are written out as long as it is known that there is another one; when
+ * values of the run decide, the rest is a loop whose states are the names that its body gives
+ * values,
+ *
+ *     while go:                 %1 = @while0(%go, %a)
+ *       a = ..                  a = %1.0 */
 #include "frontends/pytorch/script.h"
 
 #include <string.h>
@@ -273,6 +278,168 @@ bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
     return join_branches(&j, &names, &yes, &no);
 }
 
+/* ---- loops that a run ends ------------------------------------------------------------------------------ */
+
+/* A loop whose body is run once, on variables; i counts the rounds of a `for`. */
+typedef struct {
+    Frame             *f;
+    const TsStatement *st;
+    Names              names, states; /* that are assigned; that have a value before, too */
+    const Expr       **var, **first, **next;
+    const Expr        *i, *limit; /* of a `for` */
+} Rounds;
+
+static Build build_of(const Frame *f)
+{
+    return (Build){.c = f->s->c, .loc = f->s->loc, .what = "while"};
+}
+
+static TsValue like(Rounds *r, const char *name, const Expr *e)
+{
+    const TsValue *was = map_get(r->f->values, PTR_KEY(name));
+
+    return was->kind == TS_TENSOR ? ts_tensor(r->f->s, e) : ts_number(r->f->s, e);
+}
+
+static void put(Rounds *r, const char *name, TsValue v)
+{
+    map_put(r->f->values, PTR_KEY(name), DUP_ARRAY(r->f->s->c->arena, &v, 1));
+}
+
+static bool begin_states(Rounds *r)
+{
+    Script *s = r->f->s;
+
+    for (uint32_t i = 0; i < r->names.n; i++) {
+        const TsValue *v = map_get(r->f->values, PTR_KEY(r->names.at[i]));
+
+        if (!v)
+            continue;
+        if (v->kind != TS_TENSOR && !ts_is_number(v))
+            return ts_error(r->f, E_UNSUPPORTED,
+                            "'%s' is %s, and a run decides how often it changes", r->names.at[i],
+                            ts_kind_text(s, v));
+        vec_push(s->c->arena, &r->states, r->names.at[i]);
+    }
+    r->var = NEW_ARRAY(s->c->arena, const Expr *, r->states.n + 2);
+    r->first = NEW_ARRAY(s->c->arena, const Expr *, r->states.n + 2);
+    r->next = NEW_ARRAY(s->c->arena, const Expr *, r->states.n + 2);
+    for (uint32_t i = 0; i < r->states.n; i++) {
+        const char *name = r->states.at[i];
+
+        if (!(r->first[i] = ts_read(r->f, map_get(r->f->values, PTR_KEY(name)))))
+            return false;
+        r->var[i] = expr_var(s->c, name, r->first[i]->type, s->loc);
+        put(r, name, like(r, name, r->var[i]));
+    }
+    return true;
+}
+
+/* The states after a round, and whether there is another one. */
+static bool run_round(Rounds *r, const Expr **go)
+{
+    Frame   *f = r->f;
+    uint32_t scope = f->s->im.scope;
+    Build    b = build_of(f);
+    Branch   after;
+    TsValue  v;
+
+    if (r->i && !ts_assign(f, r->st->targets[0], ts_number(f->s, r->i)))
+        return false;
+    if (!run_branch(f, r->st->body, &r->names, &after))
+        return false;
+    if (after.raised || after.fields.n)
+        return ts_error(f, E_UNSUPPORTED, "a loop that a run ends %s",
+                        after.raised ? "raises an exception" : "changes attributes");
+    for (uint32_t i = 0; i < r->states.n; i++) {
+        const char    *name = r->states.at[i];
+        const TsValue *now = map_get(f->values, PTR_KEY(name));
+
+        for (uint32_t k = 0; k < r->names.n; k++)
+            if (r->names.at[k] == name && after.values[k])
+                now = after.values[k];
+        if (!(r->next[i] = ts_read(f, now)))
+            return false;
+        if (r->next[i]->type != r->var[i]->type)
+            return ts_error(f, E_UNSUPPORTED, "'%s' is %s, and %s after a round", name,
+                            type_text(b.c, r->var[i]->type), type_text(b.c, r->next[i]->type));
+    }
+    if (r->i) {
+        r->next[r->states.n] = build_by(&b, "add", r->i, 1);
+        *go = build_less(&b, r->next[r->states.n], r->limit);
+        return *go != NULL;
+    }
+    keep(f, &r->names, &after);
+    f->s->im.scope = ++f->s->im.scopes;
+    bool ok = ts_eval(f, r->st->value, &v) && ts_truth(f, &v) && (*go = ts_read(f, &v));
+
+    f->s->im.scope = scope;
+    return ok;
+}
+
+/* first_go: whether there is a first round. */
+static bool run_rounds(Rounds *r, const Expr *first_go)
+{
+    Frame          *f = r->f;
+    Build           b = build_of(f);
+    BuildLoop       l = {.first_go = first_go, .lifts = true};
+    const Expr     *all;
+    Arith          *A = f->s->c->arith;
+    const TsValue **was;
+
+    assigned(f->s->c, &r->names, r->st->body);
+    if (!begin_states(r))
+        return false;
+    was = NEW_ARRAY(b.c->arena, const TsValue *, r->states.n + 1);
+    for (uint32_t i = 0; i < r->states.n; i++)
+        was[i] = map_get(f->values, PTR_KEY(r->states.at[i]));
+    l.n = r->states.n;
+    if (r->i) {
+        r->var[l.n] = r->i;
+        r->first[l.n++] = build_values(&b, r->i->type, (Dims){1, &(const Idx *){idx_const(A, 0)}});
+    }
+    if (!run_round(r, &l.next_go))
+        return false;
+    l.name = pt_loop_name(&f->s->im, "while");
+    l.var = r->var, l.first = r->first, l.next = r->next;
+    if (!(all = build_while(&b, &l, &f->s->im.functions)))
+        return false;
+    for (uint32_t i = 0; i < r->names.n; i++) /* those of the body alone end with it */
+        map_del(f->values, PTR_KEY(r->names.at[i]));
+    for (uint32_t i = 0; i < r->states.n; i++) {
+        const Expr *e = build_proj(&b, all, i);
+
+        if (!e)
+            return false;
+        put(r, r->states.at[i],
+            was[i]->kind == TS_TENSOR ? ts_tensor(f->s, e) : ts_number(f->s, e));
+    }
+    return true;
+}
+
+static bool while_run(Frame *f, const TsStatement *st, const TsValue *go)
+{
+    Rounds r = {.f = f, .st = st};
+
+    if (!go->e)
+        return ts_error(f, E_UNSUPPORTED, "a loop that sizes of the run end");
+    return run_rounds(&r, go->e);
+}
+
+/* count: how many rounds */
+static bool for_run(Frame *f, const TsStatement *st, const TsValue *count)
+{
+    Rounds      r = {.f = f, .st = st};
+    Build       b = build_of(f);
+    const Expr *first;
+
+    if (!(r.limit = ts_read(f, count)) || !(r.limit = build_cast(&b, r.limit, DT_I64)))
+        return false;
+    r.i = expr_var(b.c, "i", r.limit->type, b.loc);
+    first = build_less(&b, build_scalar(&b, r.limit, 0), r.limit);
+    return first && run_rounds(&r, first);
+}
+
 /* ---- loops ------------------------------------------------------------------------------------------------- */
 
 static bool round_of(Frame *f, const TsStatement *st, const TsValue *v)
@@ -295,7 +462,7 @@ static bool for_loop(Frame *f, const TsStatement *st)
     if (!counted && v.kind != TS_LIST)
         return ts_error(f, E_UNSUPPORTED, "a loop over %s", ts_kind_text(f->s, &v));
     if (counted && !ts_known_int(&v, &n))
-        return ts_error(f, E_UNSUPPORTED, "a loop whose rounds a run decides");
+        return for_run(f, st, &v);
     n = counted ? n : (int64_t)v.items->list.n;
     for (int64_t i = 0; i < n && !f->returned && !f->raised; i++) {
         TsValue at = counted ? ts_int(f->s, i) : v.items->list.at[i];
@@ -317,7 +484,7 @@ bool ts_loop(Frame *f, const TsStatement *st)
         if (!ts_eval(f, st->value, &v) || !ts_truth(f, &v))
             return false;
         if (!ts_known_bool(&v, &yes))
-            return ts_error(f, E_UNSUPPORTED, "a loop that values of the run end");
+            return while_run(f, st, &v);
         if (yes && !ts_run(f, st->body))
             return false;
     }

@@ -131,7 +131,7 @@ bool tf_loop(TfNode *n, const TfLoop *l, TfValue *out)
         }
     if (k == 0)
         return true;
-    BuildLoop b = {loop_name(n), k, var, first, next, r.first_go, r.next_go};
+    BuildLoop b = {loop_name(n), k, var, first, next, r.first_go, r.next_go, false};
 
     if (!(last = build_while(&n->b, &b, &n->im->functions)))
         return false;

@@ -175,7 +175,7 @@ static const Expr *rounds(TfliteNode *n, const States *s, const Expr *first_go, 
     const Expr **to = NEW_ARRAY(a, const Expr *, s->nvars),
                **var = NEW_ARRAY(a, const Expr *, s->nvars),
                **first = NEW_ARRAY(a, const Expr *, s->nvars);
-    BuildLoop l = {loop_name(n), s->nvars, var, first, to, first_go, next_go};
+    BuildLoop l = {loop_name(n), s->nvars, var, first, to, first_go, next_go, false};
 
     for (uint32_t i = 0; i < s->nvars; i++) {
         var[i] = s->value[s->var[i]];

@@ -445,6 +445,37 @@ def inputs():
     return Inputs(), {"x": (torch.randn(3), torch.randn(3)), "scale": torch.randn(3)}, False
 
 
+class Rounds(nn.Module):
+    """Loops that values of the run end: what they read from outside, and a loop within a loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, n: Tensor) -> Tuple[Tensor, int, Tensor, Tensor]:
+        scale = x.abs().mean()
+        y, k = x, 0
+        while float(y.abs().max()) < 30:
+            y = self.line(y) * 2 + scale * x
+            k += 1
+        z = torch.zeros_like(x)
+        for i in range(int(n)):
+            z = z + y * i
+            if float(z.sum()) > 100:
+                z = z / 2
+        w = x
+        for _ in range(int(n)):
+            while float(w.sum()) < 5:
+                w = w + scale
+            w = w * 0.5
+        return y, k, z, w
+
+
+@model
+def rounds():
+    return Rounds(), {"x": torch.randn(2, 3), "n": torch.tensor(4)}, False
+
+
 if __name__ == "__main__":
     for NAME in sys.argv[1:] or MADE:
         torch.manual_seed(0)
