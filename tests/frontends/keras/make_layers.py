@@ -324,6 +324,28 @@ def convolved_lstm():
     return i, out
 
 
+@old
+def local():
+    i = inputs(x=(7, 6, 3), y=(9, 4), z=(3, 7, 6))
+    x, y, z = i.values()
+    return i, [
+        L.LocallyConnected2D(4, (3, 2), (2, 1), activation="relu", name="two")(x),
+        L.LocallyConnected2D(2, 3, implementation=2, name="two_all")(x),
+        L.LocallyConnected2D(4, (3, 2), data_format="channels_first", use_bias=False, name="two_first")(z),
+        L.LocallyConnected1D(5, 3, 2, name="one")(y),
+        L.LocallyConnected1D(2, 2, implementation=2, use_bias=False, name="one_all")(y),
+    ]
+
+
+@new
+def augmentation():
+    i = inputs(x=(8, 8, 3))
+    x = i["x"]
+    return i, [getattr(L, n)(**a, name=n.lower())(x) for n, a in (
+        ("RandomHue", dict(factor=0.3)), ("RandomGrayscale", {}), ("RandomColorJitter", {}), ("RandAugment", {}), ("AugMix", {}),
+        ("RandomPerspective", {}), ("RandomSharpness", dict(factor=0.3)), ("RandomInvert", {}), ("RandomGaussianBlur", {}))]
+
+
 @family
 def attention():
     i = inputs(q=(5, 6), v=(4, 6), k=(4, 6))
