@@ -101,6 +101,26 @@ bool keras_einsum_dense(KerasNode *n)
     return y && keras_done(n, keras_activated(n, "activation", "linear", y, expr_rank(y) - 1));
 }
 
+/* keras.ops.einsum: the operands are arguments of their own. */
+bool keras_op_einsum(KerasNode *n)
+{
+    const Build *b = &n->b;
+    uint32_t     count = n->call->n;
+    const Expr **xs = NEW_ARRAY(b->c->arena, const Expr *, count + 1);
+    BuildEinsum  e = {.n = count, .x = xs, .product = product, .user = n};
+
+    for (uint32_t i = 0; i < count; i++) {
+        KerasValue v;
+
+        n->read[i] = true;
+        if (!keras_value(n, &n->call->args[i], &v))
+            return false;
+        xs[i] = v.e;
+    }
+    e.equation = count ? written_out(b, keras_text(n, "subscripts", ""), count, xs) : NULL;
+    return e.equation && keras_done(n, build_einsum(b, &e));
+}
+
 /* ---- tables, masks, numbers --------------------------------------------------------------------------- */
 
 /* Rows of a table; index 0 is what a mask leaves out. */

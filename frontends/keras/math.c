@@ -281,3 +281,67 @@ bool keras_op_scan(KerasNode *n)
     a->axis = axis;
     return keras_done(n, build1(&n->b, n->row->relay, x, a));
 }
+
+/* log(sum(exp(x))), of numbers of any size. */
+bool keras_op_logsumexp(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_op_arg(n, 0), *most, *y;
+    int64_t      axes[MAX_RANK];
+    uint32_t     count;
+
+    if (!x || !read_axes(n, x, &count, axes))
+        return false;
+    if (count == 0)
+        return keras_done(n, x);
+    most = build_reduce(b, "max", x, count, axes, true);
+    y = build_reduce(b, "sum", build1(b, "exp", build_sub(b, x, most), NULL), count, axes, true);
+    y = build_add(b, build1(b, "log", y, NULL), most);
+    return keras_done(n, keras_bool(n, "keepdims", false) ? y : build_squeeze(b, y, count, axes));
+}
+
+bool keras_op_expm1(KerasNode *n)
+{
+    const Expr *x = keras_op_arg(n, 0);
+
+    return x && keras_done(n, build_expm1(&n->b, x));
+}
+
+/* Log2, Log10 */
+bool keras_op_log_base(KerasNode *n)
+{
+    const Expr *x = keras_op_arg(n, 0);
+
+    return x && keras_done(n, build_by(&n->b, "multiply", build1(&n->b, "log", x, NULL),
+                                       !strcmp(n->row->name, "Log2") ? M_LOG2E : M_LOG10E));
+}
+
+bool keras_op_isfinite(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_op_arg(n, 0), *y;
+
+    y = x ? build2(b, "logical_or", build1(b, "isnan", x, NULL), build1(b, "isinf", x, NULL), NULL)
+          : NULL;
+    return y && keras_done(n, build1(b, "logical_not", y, NULL));
+}
+
+bool keras_op_arctan2(KerasNode *n)
+{
+    const Expr *x = keras_op_arg(n, 0), *y = x ? keras_op_arg(n, 1) : NULL;
+
+    return y && keras_done(n, build_atan2(&n->b, x, y));
+}
+
+bool keras_op_outer(KerasNode *n)
+{
+    const Expr *x = keras_op_arg(n, 0), *y = x ? keras_op_arg(n, 1) : NULL;
+    const Idx  *cells[2], *one = idx_const(n->b.c->arith, 1);
+
+    if (!y)
+        return false;
+    cells[0] = type_cells(n->b.c, x->type), cells[1] = type_cells(n->b.c, y->type);
+    return keras_done(n, build_mul(&n->b,
+                                   build_reshape_to(&n->b, x, 2, (const Idx *[]){cells[0], one}),
+                                   build_reshape_to(&n->b, y, 1, &cells[1])));
+}

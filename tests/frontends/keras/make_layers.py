@@ -487,6 +487,26 @@ def operations():
 
 
 @new
+def more_operations():
+    from keras import ops
+
+    i = inputs(x=(4, 6), z=(4, 6), k=(4,))
+    x, z, k = i.values()
+    largest, where = ops.top_k(x, 2)
+    named = {
+        "moved": ops.moveaxis(x, (1, 2), (2, 0)), "unstacked": ops.unstack(x, axis=1)[2], "sorted": ops.sort(x, axis=1),
+        "order": ops.argsort(x), "rolled": ops.roll(x, 2, axis=2), "along": ops.take_along_axis(x, ops.argsort(z, axis=1), axis=1),
+        "largest": largest, "where": where, "lower": ops.tril(x, -1), "upper": ops.triu(x, 1), "padded": ops.pad(x, ((0, 0), (1, 2), (0, 1)), constant_values=0.5),
+        "mirrored": ops.pad(x, ((0, 0), (1, 2), (0, 1)), mode="reflect"), "einsum": ops.einsum("bij,bkj->bik", x, z),
+        "exps": ops.logsumexp(x, axis=-1), "kept": ops.logsumexp(x, axis=1, keepdims=True), "expm1": ops.expm1(x), "log2": ops.log2(ops.abs(x)),
+        "log10": ops.log10(ops.abs(x)), "angle": ops.arctan2(x, z), "finite": ops.cast(ops.isfinite(x), "float32"), "asinh": ops.arcsinh(x),
+        "amax": ops.amax(x, axis=1), "outer": ops.outer(k, k),
+        "bits": ops.cast(ops.bitwise_and(ops.cast(k * 9, "int32"), ops.cast(k * 5, "int32")), "float32"),
+    }
+    return i, named
+
+
+@new
 def reductions():
     """Of values whose channels lie first."""
     from keras import ops
