@@ -6,7 +6,8 @@
  *
  * What one operator stores the next one loads again.  One picture's values often stay in L2, those
  * of 32 do not even stay in L3.  On the other hand, weights are loaded once a round: for a whole
- * batch that is cheaper, most of all in the last layers, with few pixels and many weights.  So
+ * batch that is cheaper, most of all in the last layers, with few pixels and many weights, and
+ * products want some rows at a time.  So
  * main's calls, in the order of the program, are cut into runs; a run becomes a function of some
  * pictures that is mapped over the batch, or stays as it is.  The runs and their pictures a round
  * are those which save most cycles, by a cost of bytes moved (`Cost`), found by dynamic
@@ -20,6 +21,7 @@
  */
 #include "passes/graph/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_RUN = 1024, MAX_IN = 16, MAX_CHOICES = 8 };
@@ -31,7 +33,10 @@ typedef struct {
     double      weights; /* bytes of constants that it loads */
     double      again;   /* cycles for them in each round of one picture; */
     double      fixed;   /* ... that it saves since its sizes are numbers: of a symbolic batch */
-    double      bytes;   /* of its result for one picture */
+    double      rows;    /* of a product with weights: of one picture, */
+    const Type *matrix;  /* and these; or NULL */
+    double      bytes;   /* of its result for one picture, */
+    double      reads;   /* which is read so often */
     bool        stored;  /* else it is a part of a kernel with its reader */
     bool        kernel;
     uint32_t    last; /* the last node that reads it; the number of nodes: a result */
@@ -69,8 +74,7 @@ static double value_cycles(const Batch *b, const Node *x, int64_t pictures)
 {
     double n = x->bytes;
 
-    return time_traffic(
-        moved_time(&b->machine, limit_value_reads(&b->machine) * n, n, 2 * n * (double)pictures));
+    return time_traffic(moved_time(&b->machine, x->reads * n, n, 2 * n * (double)pictures));
 }
 
 static bool is_symbolic(const Batch *b)
@@ -114,6 +118,36 @@ static void cost_of_picture(const Batch *b, Node *x)
     x->fixed = alone * limit_fixed_share(&b->machine);
 }
 
+static void find_product(const Batch *b, Node *x)
+{
+    const Expr *y = call_is(x->e, "nn.dense") ? call_arg(x->e, 1) : NULL;
+
+    if (!y || y->kind != EXPR_CONST || is_symbolic(b))
+        return;
+    x->matrix = y->type;
+    x->rows = 1 / (double)b->n;
+    for (uint32_t i = 0; i + 1 < x->e->type->n; i++)
+        x->rows *= (double)x->e->type->dims[i]->lo;
+}
+
+/* Cycles a picture of a product that takes so many pictures at a time. */
+static double product_cycles(const Batch *b, const Node *x, int64_t pictures)
+{
+    return x->matrix ? x->rows * product_row_cycles(&b->machine, x->rows * (double)pictures,
+                                                    (double)x->matrix->dims[0]->lo,
+                                                    (double)x->matrix->dims[1]->lo)
+                     : 0;
+}
+
+/* A product reads its operand for each panel of columns. */
+static double reads_of(const Batch *b, const Node *x)
+{
+    double usual = limit_value_reads(&b->machine);
+    double panel = (double)(limit_tile_most_vectors(&b->machine) * b->machine.vector_bytes / 4);
+
+    return x->matrix ? fmin(usual, ceil((double)x->matrix->dims[0]->lo / panel)) : usual;
+}
+
 static void cost_nodes(Batch *b)
 {
     uint32_t *readers = NEW_ARRAY(b->c->scratch, uint32_t, b->list.n + 1);
@@ -132,9 +166,15 @@ static void cost_nodes(Batch *b)
         x->kernel = call_op(x->e) && !joins(x->e);
         if (is_symbolic(b))
             cost_of_picture(b, x);
+        find_product(b, x);
+        for (uint32_t k = 0; k < x->e->nkids; k++) {
+            Node *y = node_of(b, x->e->kids[k]);
+            y->reads = fmax(y->reads, reads_of(b, x));
+        }
     }
     for (uint32_t i = 0; i < b->list.n; i++) {
         Node *x = &b->node[i];
+        x->reads = x->reads > 0 ? x->reads : limit_value_reads(&b->machine);
         x->bytes = x->outside ? 0 : bytes_of(b, x->e->type) / (double)b->n;
         x->stored = x->e->kind == EXPR_CALL && !is_view(x->e) && (alone[i] || readers[i] > 1);
     }
@@ -263,6 +303,8 @@ static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)
     g->fixed += x->fixed;
     g->kernels += x->kernel;
     g->across += crossing(b, x); /* until it dies */
+    for (uint32_t k = 0; x->matrix && k < b->nchoices; k++)
+        g->saved[k] += product_cycles(b, x, b->n) - product_cycles(b, x, b->choice[k]);
     for (uint32_t k = 0; k < x->e->nkids; k++) {
         const Node *y = node_of(b, x->e->kids[k]);
         if (y < b->node + from && !y->outside)
