@@ -191,6 +191,9 @@ const Idx *flat_index(Sched *s, const LoadData *l);
 /* How many innermost dimensions of a block, those of its result, are one line in memory for all
  * that it reads and writes; 1 where rows end with whole vectors as they are (injective.c). */
 uint32_t line_dims(Sched *s, const char *block);
+/* The parts of a row that is put together, each as vectors (parts.c); false: it has none, or too
+ * many. */
+bool part_vectors(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its

@@ -278,18 +278,35 @@ static const char *vectors_loop(Sched *s, const char *block, int64_t vectors)
     return "vo";
 }
 
+/* Can threads divide the rows? */
+static bool has_rows(Sched *s, const char *block)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    Machine          m = machine_of(s->target);
+
+    for (uint32_t i = 0; i + 1 < d->nspatial; i++)
+        if (iter_extent(s, block, d->iter[i]->name) >= limit_least_parts(&m))
+            return true;
+    return false;
+}
+
 static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     Machine          m = machine_of(s->target);
     uint32_t         dims = d->nreduce ? 1 : line_dims(s, block);
+    bool             parts = dims == 1 && (alone || has_rows(s, block)) && part_vectors(s, block);
+    const char      *outer = "vo";
 
     if (dims == 1 || !line_marks(s, block, dims)) {
         dims = 1;
-        vector_marks(s, block);
+        if (!parts)
+            vector_marks(s, block);
     }
-    const char *outer =
-        dims == 1 && transpose_order(s, block) ? "vo" : vectors_loop(s, block, vectors);
+    if (parts)
+        outer = NULL;
+    else if (dims > 1 || !transpose_order(s, block))
+        outer = vectors_loop(s, block, vectors);
     if (alone || parallel_rows(s, block))
         return;
     for (uint32_t i = 0; i < d->nspatial + 1 - dims; i++) {
@@ -300,7 +317,8 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
             return;
         }
     }
-    try_step(s, "parallel %%%s.%s", block, outer);
+    if (outer)
+        try_step(s, "parallel %%%s.%s", block, outer);
 }
 
 /* ---- what is decided ------------------------------------------------------------------------------ */
