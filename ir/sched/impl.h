@@ -106,7 +106,7 @@ bool   same_index(uint32_t n, const Idx *const *a, const Idx *const *b);
 bool names_no_loops(const Work *w, uint32_t site);
 /* ... nor of tensors that live in one round of them. */
 bool is_closed(const Work *w, uint32_t site);
-/* x >= 0 says no more than that an iterator is in its range. */
+/* x >= 0 says no more than that iterators are in their ranges. */
 bool is_range(Arith *A, const BlockData *b, const Idx *x);
 /* Its condition speaks only of loops that hold nothing else, but for the range of its iterators. */
 bool is_free(const Work *w, uint32_t site);

@@ -362,13 +362,35 @@ bool is_closed(const Work *w, uint32_t site)
     return true;
 }
 
+/* x >= 0 says that several iterators, as the digits of one number, are in their ranges: where a
+ * loop that counts their cells is cut in parts that overhang. */
+static bool is_range_of_number(Arith *A, const BlockData *b, const Idx *x)
+{
+    enum { MOST_DIGITS = 8 };
+
+    for (uint32_t set = 1; b->nspatial <= MOST_DIGITS && set < 1u << b->nspatial; set++) {
+        const Idx *number = idx_const(A, 0);
+        int64_t    cells = 1;
+        for (uint32_t i = b->nspatial; i-- > 0 && cells;)
+            if (set >> i & 1) {
+                number = idx_add(A, number, idx_mulc(A, b->bind[i], cells));
+                if (b->iter[i]->lo || !idx_is_const(atom_most(A, b->iter[i]), NULL) ||
+                    !checked_mul(cells, b->iter[i]->hi + 1, &cells))
+                    cells = 0;
+            }
+        if (cells && x == idx_sub(A, idx_const(A, cells - 1), number))
+            return true;
+    }
+    return false;
+}
+
 bool is_range(Arith *A, const BlockData *b, const Idx *x)
 {
     for (uint32_t i = 0; i < b->nspatial; i++)
         if (x == idx_addc(A, b->bind[i], -b->iter[i]->lo) ||
             x == idx_sub(A, atom_most(A, b->iter[i]), b->bind[i]))
             return true;
-    return false;
+    return is_range_of_number(A, b, x);
 }
 
 bool is_free(const Work *w, uint32_t site)

@@ -54,6 +54,7 @@ typedef struct {
     Operand     a, b;
     Loops       both, m, n, k;
     const Atom *grouped; /* of which only a part chooses the weights, .. */
+    const char *groups;  /* .. its loop, */
     int64_t     group;   /* .. this many to a group; 0: none */
     bool        m_inner; /* the result lies along m */
     bool        a_along_k, b_along_k;
@@ -64,14 +65,22 @@ bool tensor_product(Sched *s, const Product *p);
 
 /* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
 typedef struct {
-    DeviceTile t;    /* its sizes are given */
-    uint32_t   nsum; /* loops of the sum, and their rounds: given */
+    DeviceTile of;    /* its sizes, */
+    bool       whole; /* whether the sum cannot be made in parts, */
+    int64_t    first; /* and rounds of the sum's first loop: given */
+    uint32_t   nsum;  /* loops of the sum, and their rounds: of the others given, */
     int64_t    sum[MAX_LOOPS];
-    uint32_t   level;         /* the first of them that a chunk has a part of, */
+    DeviceTile t;             /* of a part of the sum, */
+    int64_t    parts;         /* of so many */
+    uint32_t   level;         /* the first loop that a chunk has a part of, */
     int64_t    part;          /* so many rounds; 0: no tile fits */
     int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
 } TilePlan;
 Decide decide_tile;
+
+/* A loop over the cells of a block by threads, so many of a block of them; the name of the loop
+ * over threads or NULL (nest.c). */
+const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t most);
 
 /* The block behind the given one, others between inlined into it; NULL: there is none.  *alone:
  * there are no more. */

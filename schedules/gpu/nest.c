@@ -35,12 +35,26 @@ static const BlockData *block_data(const Sched *s, const char *name)
     return b ? &b->u.block : NULL;
 }
 
+const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t most)
+{
+    const char *thread = intern_printf(s->c->strings, "%s.t", name);
+    int64_t     cells = 0;
+
+    if (!sched_loop_extent(s, loop, &cells) || cells < 2 ||
+        !try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", loop,
+                  (long long)(cells < most ? cells : most), name, thread))
+        return NULL;
+    if (!try_step(s, "bind %%%s.b blockIdx.x", name) ||
+        !try_step(s, "bind %%%s threadIdx.x", thread))
+        return NULL;
+    return thread;
+}
+
 /* The spatial loops of a block as one, by threads; the name of the loop over threads or NULL. */
 static const char *bind_block(Sched *s, const char *name, int64_t most)
 {
     const BlockData *d = block_data(s, name);
     StrBuf           loops = strbuf(s->c->arena);
-    int64_t          cells = 1;
     uint32_t         n = 0;
     const char      *outer = NULL;
 
@@ -51,25 +65,15 @@ static const char *bind_block(Sched *s, const char *name, int64_t most)
         const char *loop = intern_printf(s->c->strings, "%s.%s", name, d->iter[i]->name);
         if (!sched_loop_extent(s, loop, &e))
             continue; /* one cell: no loop */
-        cells *= e;
         str_printf(&loops, n++ ? ", %%%s" : "%%%s", loop);
         outer = loop;
     }
-    if (!n || cells < 2)
-        return NULL;
     if (n > 1) {
         outer = intern_printf(s->c->strings, "%s.f", name);
         if (!try_step(s, "fuse %s -> %%%s", loops.at, outer))
             return NULL;
     }
-    const char *thread = intern_printf(s->c->strings, "%s.t", name);
-    if (!try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", outer,
-                  (long long)(cells < most ? cells : most), name, thread))
-        return NULL;
-    if (!try_step(s, "bind %%%s.b blockIdx.x", name) ||
-        !try_step(s, "bind %%%s threadIdx.x", thread))
-        return NULL;
-    return thread;
+    return outer ? bind_cells(s, name, outer, most) : NULL;
 }
 
 void sched_gpu(Sched *s)

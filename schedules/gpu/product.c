@@ -18,6 +18,9 @@
  * Behind a depthwise convolution, each number of the tile is made where it would be copied:
  * compute_at conv at the innermost loop of the copy.
  *
+ * Where a long sum has few results, blocks of threads have parts of it (`rfactor`), and a second
+ * launch adds these up in order.
+ *
  * So strides, dilation, groups, batches, transposed operands and sizes that no tile divides are all
  * one nest.  What is computed before the operands is inlined where they are copied.  Sums are made
  * in the order of the formula.  Operands of 16 and 8 bits are multiplied by instructions of warps
@@ -127,6 +130,7 @@ static bool find_loops(const Sched *s, Product *p)
             loops_add(s, &p->k, loop);
         } else if (of_a && of_b && !p->group && chooses_group(&p->a, v, &p->group)) {
             p->grouped = v;
+            p->groups = intern(s->c->strings, loop);
             loops_add(s, &p->n, loop);
             m_last = false;
         } else if (of_a == of_b) {
@@ -250,16 +254,12 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     Loops *every[] = {&p->both, &p->m, &p->n, &p->k};
 
     if (p->group) {
-        step(s, "split %%%s.%s by %lld -> %%go, %%gi", p->block, p->grouped->name,
-             (long long)p->group);
+        step(s, "split %%%s by %lld -> %%go, %%gi", p->groups, (long long)p->group);
         loops_add(s, &p->both, "go");
         for (uint32_t i = 0; i < p->n.n; i++)
-            if (!strcmp(p->n.at[i],
-                        intern_printf(s->c->strings, "%s.%s", p->block, p->grouped->name)))
+            if (!strcmp(p->n.at[i], p->groups))
                 p->n.at[i] = "gi";
     }
-    if (p->b_along_k && transpose_weights(s, p, false))
-        p->b_along_k = false;
     step(s, "reorder %s", loops_text(s, 4, (const Loops *const *)every));
     loops_fuse(s, &p->m, "m");
     loops_fuse(s, &p->n, "n");
@@ -303,6 +303,41 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     }
 }
 
+/* All of a block's spatial loops; which of them where there are several by that name. */
+static const char *cells_text(Sched *s, const char *block, uint32_t which)
+{
+    const BlockData *b = &sched_block(s, block)->u.block;
+    StrBuf           text = strbuf(s->c->arena);
+
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        str_printf(&text, i ? ", %%%s.%s#%u" : "%%%s.%s#%u", block, b->iter[i]->name, which);
+    return text.at;
+}
+
+/* Parts of the sum become products of their own, and a second nest adds them up. */
+static void split_parts(Sched *s, Product *p, int64_t parts)
+{
+    const char *of = p->block;
+
+    step(s, "split %%%s into %lld -> %%ks, %%kr", p->k.at[0], (long long)parts);
+    step(s, "rfactor %%ks");
+    step(s, "fuse %%ks#0, %s -> %%starts", cells_text(s, of, 0)); /* which cache_write takes */
+    step(s, "fuse %s -> %%%s.f", cells_text(s, of, 1), of);
+    if (s->refusal)
+        return;
+    Machine     m = machine_of(s->target);
+    const char *thread =
+        bind_cells(s, of, intern_printf(s->c->strings, "%s.f", of), limit_gpu_threads(&m));
+    step(s, "cache_write %s reg at %%%s", of, thread);
+    write_short_sum(s, of);
+    if (p->follow)
+        step(s, "reverse_compute_at %s %%%s", p->follow, thread);
+    p->k.at[0] = "kr";
+    loops_add(s, &p->both, "ks");
+    p->follow = NULL;
+    p->block = intern_printf(s->c->strings, "%s.rf", of);
+}
+
 typedef enum { NO_PRODUCT, ONE_ROW, TILES } Form;
 
 static Form find_product(Sched *s, const char *block, const char *first, Product *p)
@@ -341,11 +376,13 @@ static void product(Sched *s, const char *block, const char *first)
     inline_before(s, &p);
     if (tensor_product(s, &p))
         return;
-    plan.t = shape_of(&p);
-    plan.t.made = p.first ? sum_rounds(s, p.first) : 0;
+    plan.of = shape_of(&p);
+    plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
+    plan.whole = p.first || p.group;
     plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
+    plan.first = plan.sum[0];
     sched_decide(s, decide_tile, &plan);
     if (s->refusal)
         return;
@@ -353,7 +390,12 @@ static void product(Sched *s, const char *block, const char *first)
         sched_gpu(s);
         return;
     }
-    arrange(s, &p, &plan);
+    if (p.b_along_k && transpose_weights(s, &p, false))
+        p.b_along_k = false;
+    if (plan.parts > 1)
+        split_parts(s, &p, plan.parts);
+    if (!s->refusal)
+        arrange(s, &p, &plan);
 }
 
 void sched_gpu_dense(Sched *s)

@@ -68,6 +68,41 @@ static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTil
         }
 }
 
+static double least_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.bm = LEAST_SIDE; t.bm <= MOST_SIDE; t.bm *= 2)
+        for (t.bn = LEAST_SIDE; t.bn <= MOST_SIDE; t.bn *= 2)
+            least = fmin(least, side_cycles(m, t));
+    return least;
+}
+
+/* Parts of the sum's outermost loop, each by blocks of its own, and a launch that adds them up. */
+enum { MOST_PARTS = 64 };
+
+static void decide_parts(Sched *s, const Machine *m, TilePlan *d)
+{
+    Candidates k = candidates(s);
+
+    for (int64_t n = 1; n == 1 || (!d->whole && n <= MOST_PARTS && d->first % n == 0); n *= 2) {
+        DeviceTile t = d->of;
+        t.k /= n;
+        t.batch *= n;
+        double cells = (double)(t.m * t.n) * (double)t.batch, cycles = least_cycles(m, t);
+        if (n > 1)
+            cycles = limit_gpu_parts_gain(m) *
+                     (cycles + device_launch_cycles(m) + device_cells_cycles(m, cells, 1, t.bytes));
+        if (!isnan(cycles))
+            candidate(&k, n, 0, cycles);
+    }
+    d->parts = k.of.n ? pick_factor(s, "parts", &k) : 1;
+    d->t = d->of;
+    d->t.k /= d->parts;
+    d->t.batch *= d->parts;
+    d->sum[0] = d->first / d->parts;
+}
+
 void decide_tile(Sched *s, void *plan)
 {
     TilePlan        *d = plan;
@@ -76,6 +111,7 @@ void decide_tile(Sched *s, void *plan)
     Candidates       tiles = candidates(s), cells = candidates(s), parts = candidates(s);
     const Candidate *c;
 
+    decide_parts(s, &m, d);
     d->quad = device_quad(&m, t->bytes);
     d->written = limit_gpu_written(&m);
     t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
@@ -106,16 +142,6 @@ void decide_tile(Sched *s, void *plan)
 }
 
 /* ---- a depthwise convolution and what reads it ------------------------------------------------ */
-
-static double least_cycles(const Machine *m, DeviceTile t)
-{
-    double least = NAN;
-
-    for (t.bm = LEAST_SIDE; t.bm <= MOST_SIDE; t.bm *= 2)
-        for (t.bn = LEAST_SIDE; t.bn <= MOST_SIDE; t.bn *= 2)
-            least = fmin(least, side_cycles(m, t));
-    return least;
-}
 
 /* Each tile makes what it reads, so several tiles side by side make it several times. */
 bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)

@@ -138,6 +138,9 @@ static const char *const networks[] = {
     "  %0 = nn.relu(nn.bias_add(nn.conv2d(%x, const @d, padding=[1, 1, 1, 1], groups=12,\n"
     "                                     strides=[2, 1]), %b));\n"
     "  transpose(nn.relu(nn.conv2d(%0, const @w)), axes=[0, 2, 3, 1])\n}\n",
+    /* a long sum with few results, in parts */
+    "fn @main(%x: Tensor[(6, 8192), f32], %w: Tensor[(11, 8192), f32], %b: Tensor[(11), f32]) {\n"
+    "  nn.relu(nn.bias_add(nn.dense(multiply(%x, 0.125), %w), %b))\n}\n",
     /* attention: rows, keys and columns that no tile divides, masks, heads behind rows */
     "fn @main(%q: Tensor[(2, 37, 20), f32], %k: Tensor[(2, 75, 20), f32],\n"
     "         %v: Tensor[(2, 75, 23), f32], %m: Tensor[(37, 75), f32], %x: Tensor[(1, 40, 96), "
