@@ -129,7 +129,7 @@ double device_attention_cycles(const Machine *m, const DeviceAttention *a)
         return NAN;
     double rows = (double)a->rows, chunk = (double)a->chunk, tm = (double)a->tm;
     double width = (double)device_attention_width(m, a), part = (double)a->part;
-    double k = ceil((double)a->k / part) * part;
+    double of_k = fmin(part, (double)a->k), k = ceil((double)a->k / of_k) * of_k;
     double here = ceil((double)a->heads * ceil((double)a->m / rows) / (double)m->units);
     double held = fmin((double)m->unit_regs / (double)(threads * regs),
                        (double)m->unit_threads / (double)threads);
@@ -145,7 +145,7 @@ double device_attention_cycles(const Machine *m, const DeviceAttention *a)
     double shared = loads * ROWS_APART * (double)a->bytes / m->shared_rate;
     double work =
         fmax(fmax(issued / (double)m->unit_macs, shared), moved * (double)a->bytes / m->unit_rate);
-    double waits = (ceil(k / part) + ceil(chunk / part)) * (m->unit_wait + 2 * MEET) +
+    double waits = (ceil(k / of_k) + ceil(chunk / part)) * (m->unit_wait + 2 * MEET) +
                    MEETINGS * MEET + 2 * chunk * ROW_STEP;
     /* A thread takes its products one by one, and what the softmax has of each score in a chain. */
     double own =

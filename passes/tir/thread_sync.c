@@ -304,7 +304,7 @@ static const Stmt *whole(Sync *x, const Stmt *s, const Touches *now, Touches *be
 static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
 {
     Touches     after = copy_of(x->c, before);
-    int64_t     rounds = 0;
+    int64_t     rounds = s->u.loop.bind ? 1 : 0; /* 0: not known */
     const Stmt *body = walk(x, s->kids[0], &after);
 
     if (!s->u.loop.bind && !(idx_is_const(s->u.loop.extent, &rounds) && rounds < 2)) {
@@ -314,7 +314,9 @@ static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
         body = walk(x, s->kids[0], &after);
         move_on(&after, &s->u.loop);
     }
-    join(x->c, before, &after); /* or there is no round at all */
+    if (rounds > 0) /* barriers in it were come to */
+        *before = (Touches){0};
+    join(x->c, before, &after);
     return stmt_with_kids(x->c, s, &body);
 }
 

@@ -123,12 +123,15 @@ static void cell_a_thread(Sched *s, const char *b, const char *column, bool by_r
 static void cells_a_thread(Sched *s, const char *b, const char *column, int64_t once,
                            const char *sum, const AttentionPlan *p)
 {
+    int64_t part = 0;
+
+    if (sched_loop_extent(s, arena_printf(s->c->scratch, "%s.%s", b, sum), &part))
+        part = part < p->a.part ? part : p->a.part;
     step(s, "split %%%s by %lld -> %%%s.mt, %%%s.mr", rows_of(s, b), (long long)p->a.tm, b, b);
     step(s, "split %%%s.%s by %lld tail=if -> %%%s.nh, %%%s.ni", b, column,
          (long long)(p->y * once), b, b);
     step(s, "split %%%s.ni by %lld -> %%%s.nt, %%%s.nr", b, (long long)once, b, b);
-    step(s, "split %%%s.%s by %lld tail=if -> %%%s.ko, %%%s.ki", b, sum, (long long)p->a.part, b,
-         b);
+    step(s, "split %%%s.%s by %lld tail=if -> %%%s.ko, %%%s.ki", b, sum, (long long)part, b, b);
     step(s, "reorder %%%s.nt, %%%s.mt, %%%s.ko, %%%s.ki, %%%s.nh, %%%s.mr, %%%s.nr", b, b, b, b, b,
          b, b);
     step(s, "bind %%%s.nt threadIdx.y", b);

@@ -5,60 +5,22 @@
  *
  *     test_device [operator] */
 #include "tests/unit/cases.h"
-#include "tests/unit/net.h"
-
-#include "compile/compile.h"
-
-enum { MOST = 32 }; /* inputs and results of a network */
+#include "tests/unit/launches.h"
 
 static uint32_t level;
 static bool     mixed; /* products take 16 bits, by instructions of warps */
 
-static size_t type_bytes(const Type *t)
+static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, uint32_t most,
+                       const Const **out)
 {
-    int64_t elems = 0;
+    Compiled    x;
+    const char *wrong = compile_launches(c, m, level, mixed, &x);
 
-    type_elems(t, &elems);
-    return (size_t)elems * dtype_bytes(t->dtype);
-}
-
-/* What is wrong, or NULL: the results are in `out`. */
-static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Const *const *in,
-                                uint32_t most, const Const **out)
-{
-    CompileOptions o = {.path = "model", .target = mixed ? "cuda" : "opencl", .entry = "model"};
-    Compiled       x;
-    void          *args[2 * MOST + 2];
-    uint32_t       n = 0;
-
-    o.passes.opt_level = level;
-    o.passes.jobs = 1;
-    o.weights_mode = WEIGHTS_FILE;
-    o.passes.mixed = mixed ? &(MixedPrecision){.type = DT_F16} : NULL;
-    compile_start(c, &x, &o);
-    x.imported = m;
-    if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
-        !compile_weights(c, &x))
-        return "does not compile";
-    for (uint32_t i = 0; i < diag_count(c->diags); i++)
-        if (diag_at(c->diags, i).id == W_SCHEDULE_REFUSED)
-            return diag_at(c->diags, i).text;
-    const Plan *p = x.plan;
-    for (uint32_t i = 0; i < nin; i++)
-        args[n++] = (void *)(uintptr_t)in[i]->data.at;
-    if (p->nout > most || p->nout > MOST || nin > MOST)
-        return "another number of results";
-    for (uint32_t i = 0; i < p->nout; i++)
-        args[n++] = memory(c, type_bytes(p->out[i].type));
-    args[n++] = memory(c, p->arena_bytes + p->private_bytes);
-    args[n++] = (void *)(uintptr_t)x.weights.at;
-    const TirModule *tir = mixed ? run_tir_passes(c, p->tir, &o.passes, TIR_TO_CODE) : p->tir;
-    if (!tir || !tir_eval(c, tir, tir->funcs[tir->nfuncs - 1], n, args, 0, NULL))
-        return "does not run";
-    for (uint32_t i = 0; i < p->nout; i++)
-        out[i] =
-            const_new(c, NULL, p->out[i].type, (Bytes){args[nin + i], type_bytes(p->out[i].type)});
-    return NULL;
+    if (wrong)
+        return wrong;
+    const TirModule *tir =
+        mixed ? run_tir_passes(c, x.plan->tir, &x.options->passes, TIR_TO_CODE) : x.plan->tir;
+    return tir ? run_launches(c, &x, tir, nin, in, most, out) : "does not run";
 }
 
 static void check_operator(const Case *k)
@@ -67,7 +29,7 @@ static void check_operator(const Case *k)
     const Const *out[MAX_OPERANDS];
 
     check_count++;
-    if ((wrong = run_launches(k->c, k->m, k->nin, k->in, k->nout, out))) {
+    if ((wrong = run(k->c, k->m, k->nin, k->in, k->nout, out))) {
         failed(k, how, wrong);
         return;
     }
@@ -215,7 +177,7 @@ static void check_network(const char *text)
         wrong = "the graph is not evaluated";
     out = NEW_ARRAY(arena, const Const *, nwant + 1);
     if (f && nwant)
-        wrong = run_launches(c, m, nin, in, nwant, out);
+        wrong = run(c, m, nin, in, nwant, out);
     for (uint32_t i = 0; !wrong && i < nwant; i++)
         wrong = differs(arena, i, out[i], want[i]);
     if (wrong) {

@@ -1,0 +1,285 @@
+/* Faults that kernels of devices can have, put into those that schedules make: each is an error of
+ * the interpreter, or other numbers.
+ *
+ *   missing barrier     each barrier in turn is taken out
+ *   divergent barrier   .. is for the first of its threads only
+ *   wrong swizzle       neighbouring cells of what is copied to shared memory change places
+ *   stale stage         of two copies of a shared tile, taken in turns, the one before is read
+ *   overflow            shared memory is stored to behind its end
+ *   halo off by one     what a tile is filled with lies a cell further on
+ *
+ * A barrier that may go unnoticed is one that need not be there. */
+#include "tests/unit/check.h"
+#include "tests/unit/launches.h"
+
+#include "passes/tir/util.h"
+
+typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, OVERFLOW, HALO } Fault;
+
+static const struct {
+    const char *name, *message; /* a part of the error; NULL: other numbers will do */
+} faults[] = {{"missing barrier", "no barrier between them"},
+              {"divergent barrier", "a barrier that only some threads of the block come to"},
+              {"wrong swizzle", NULL},
+              {"stale stage", NULL},
+              {"overflow", "is outside"},
+              {"halo off by one", NULL}};
+
+static const char *const networks[] = {
+    /* a halo, tiles in chunks; rows by threads */
+    "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
+    "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n",
+    "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n",
+    "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
+    "  nn.attention(%q, %k, %k, chunk=32)\n}\n",
+};
+
+typedef struct {
+    Fault           fault;
+    uint32_t        site, seen; /* which of those that there are */
+    const LoopData *loop;       /* around what is looked at: of threads, of chunks */
+    const Buffer   *tile;       /* that is there twice; its cells once */
+    int64_t         cells;
+} Plant;
+
+static bool here(Plant *p)
+{
+    return p->seen++ == p->site;
+}
+
+/* Of a store or a load, with dimension d at x. */
+static const Idx *const *moved(Ctx *c, uint32_t n, const Idx *const *index, uint32_t d,
+                               const Idx *x)
+{
+    const Idx **at = NEW_ARRAY(c->arena, const Idx *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = i == d ? x : index[i];
+    return at;
+}
+
+static const Prim *a_cell_further(Ctx *c, void *user, const Prim *p)
+{
+    bool *done = user;
+
+    if (p->kind != PRIM_LOAD || p->u.load.buffer->scope != SCOPE_ARENA || !p->u.load.n)
+        return p;
+    uint32_t last = p->u.load.n - 1;
+    *done = true;
+    return prim_load(
+        c, p->u.load.buffer,
+        moved(c, p->u.load.n, p->u.load.index, last, idx_addc(c->arith, p->u.load.index[last], 1)));
+}
+
+static const Stmt *plant_store(Ctx *c, Plant *p, const Stmt *s)
+{
+    Arith           *A = c->arith;
+    const StoreData *d = &s->u.store;
+    uint32_t         last = d->n - 1;
+    const Prim      *value = d->value;
+    bool             loads = false;
+
+    if (d->buffer->scope != SCOPE_SHARED || !d->n)
+        return s;
+    const Idx  *x = d->index[last];
+    const Prim *further = prim_map(c, value, &(TirMap){.user = &loads, .prim = a_cell_further});
+    if (p->fault == SWIZZLE && loads && here(p))
+        x = idx_addc(A, idx_sub(A, x, idx_mulc(A, idx_modc(A, x, 2), 2)), 1);
+    else if (p->fault == OVERFLOW && here(p))
+        x = idx_addc(A, x, d->buffer->extent[last]->hi);
+    else if (p->fault == HALO && loads && here(p))
+        value = further;
+    return stmt_store(c, d->buffer, moved(c, d->n, d->index, last, x), value);
+}
+
+static const Stmt *only_first(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Plant *p = user;
+
+    (void)was;
+    if (now->kind != STMT_BARRIER || !here(p))
+        return now;
+    const Prim *at = prim_index(c, DT_I64, idx_atom(c->arith, p->loop->var));
+    return stmt_if(c, prim_lt(c, at, prim_int(c, DT_I64, 1)), now, NULL);
+}
+
+/* ---- a tile twice, by rounds of a loop --------------------------------------------------------- */
+
+static bool find_tile(void *user, const Stmt *s)
+{
+    Plant *p = user;
+
+    if (s->kind == STMT_STORE && s->u.store.buffer->scope == SCOPE_SHARED && !p->tile)
+        p->tile = s->u.store.buffer;
+    return true;
+}
+
+static bool find_barrier(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || s->kind == STMT_BARRIER;
+    return true;
+}
+
+/* The cell in the copy of this round, or so many rounds later. */
+static const Idx *const *in_turn(Ctx *c, const Plant *p, const Idx *const *index, int64_t later)
+{
+    Arith     *A = c->arith;
+    const Idx *turn = idx_modc(A, idx_addc(A, idx_atom(A, p->loop->var), later), 2);
+
+    return moved(c, 1, index, 0, idx_add(A, index[0], idx_mulc(A, turn, p->cells)));
+}
+
+static const Prim *other_copy(Ctx *c, void *user, const Prim *x)
+{
+    const Plant *p = user;
+
+    return x->kind == PRIM_LOAD && x->u.load.buffer == p->tile
+               ? prim_load(c, p->tile, in_turn(c, p, x->u.load.index, 1))
+               : x;
+}
+
+static const Stmt *this_copy(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    const Plant *p = user;
+
+    (void)was;
+    return now->kind == STMT_STORE && now->u.store.buffer == p->tile
+               ? stmt_store(c, p->tile, in_turn(c, p, now->u.store.index, 0), now->u.store.value)
+               : now;
+}
+
+static const Stmt *plant_stage(Ctx *c, Plant *p, const Stmt *s)
+{
+    bool waits = false;
+
+    if (s->kind == STMT_ALLOC && p->tile && s->u.buffer == p->tile) {
+        const Idx *twice = idx_const(c->arith, 2 * p->cells);
+        Buffer     b = *p->tile;
+        b.extent = &twice;
+        const Buffer *to = buffer_copy(c, p->tile, b);
+        return stmt_alloc(c, to, buffer_replace(c, s->kids[0], p->tile, to));
+    }
+    if (s->kind != STMT_FOR || s->u.loop.bind || p->tile)
+        return s;
+    stmt_visit(s, &(TirVisit){&waits, find_barrier, NULL, NULL, NULL});
+    if (!waits || !here(p))
+        return s;
+    stmt_visit(s, &(TirVisit){p, find_tile, NULL, NULL, NULL});
+    if (!p->tile)
+        return s;
+    p->loop = &s->u.loop;
+    p->cells = p->tile->extent[0]->hi;
+    return stmt_map(c, s, &(TirMap){.user = p, .stmt = this_copy, .prim = other_copy});
+}
+
+/* ---- all of them -------------------------------------------------------------------------------- */
+
+static const Stmt *plant(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Plant *p = user;
+
+    (void)was;
+    if (p->fault == STALE)
+        return plant_stage(c, p, now);
+    if (p->fault == MISSING && now->kind == STMT_BARRIER && here(p))
+        return stmt_seq(c, 0, NULL);
+    if (p->fault == DIVERGENT && now->kind == STMT_FOR && now->u.loop.bind == AXIS_THREAD_X) {
+        p->loop = &now->u.loop;
+        return stmt_map(c, now, &(TirMap){.user = p, .stmt = only_first});
+    }
+    return now->kind == STMT_STORE ? plant_store(c, p, now) : now;
+}
+
+/* The plan's functions with one fault; NULL: there is no such site. */
+static const TirModule *with_fault(Ctx *c, const TirModule *m, Plant *p)
+{
+    const Func **to = NEW_ARRAY(c->arena, const Func *, m->nfuncs);
+
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        const Func *f = m->funcs[i];
+        to[i] =
+            f->kind == FUNC_DEVICE
+                ? func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = p, .stmt = plant}))
+                : f;
+    }
+    return p->seen > p->site ? tirmod_new(c, m->nfuncs, to) : NULL;
+}
+
+static bool same(uint32_t n, const Const *const *a, const Const *const *b)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (memcmp(a[i]->data.at, b[i]->data.at, a[i]->data.n) != 0)
+            return false;
+    return true;
+}
+
+static uint32_t sites_of[COUNT(faults)];
+
+typedef struct {
+    Ctx         *c;
+    const char  *text;
+    Compiled     x;
+    uint32_t     nin;
+    const Const *in[MOST], *right[MOST];
+} Network;
+
+/* Is the fault found?  Errors do not outlast it. */
+static void check_fault(const Network *n, const TirModule *m, const Plant *p)
+{
+    const Const *out[MOST];
+    const char  *wanted = faults[p->fault].message;
+    uint32_t     before = diag_count(n->c->diags);
+    const char  *wrong = run_launches(n->c, &n->x, m, n->nin, n->in, MOST, out);
+    bool         found = !wrong && !wanted && !same(n->x.plan->nout, out, n->right);
+
+    for (uint32_t i = before; i < diag_count(n->c->diags); i++)
+        found = found || !wanted || strstr(diag_at(n->c->diags, i).text, wanted);
+    check_count++;
+    if (!found) {
+        printf("%s\n%s %u is not found\n", n->text, faults[p->fault].name, p->site);
+        check_failures++;
+    }
+}
+
+static void check_network(const char *text)
+{
+    Arena        *arena = arena_new(NULL);
+    Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
+    Net           net = {.c = c, .seed = 11};
+    Network       n = {.c = c, .text = text};
+    const char   *wrong = NULL;
+    const Module *m =
+        relay_parse(c, "net", (Bytes){(const uint8_t *)text, strlen(text)}, (Bytes){0});
+    const Expr *f = module_func(m, "main");
+
+    for (; n.nin < func_nparams(f); n.nin++)
+        n.in[n.nin] = float_noise(&net, func_param(f, n.nin)->type, -1, 1);
+    wrong = compile_launches(c, m, 3, false, &n.x);
+    if (!wrong)
+        wrong = run_launches(c, &n.x, n.x.plan->tir, n.nin, n.in, MOST, n.right);
+    CHECK(!wrong);
+    for (uint32_t k = 0; !wrong && k < COUNT(faults); k++) {
+        uint32_t sites = 0;
+        for (;; sites++) {
+            Plant            p = {.fault = (Fault)k, .site = sites};
+            const TirModule *bad = with_fault(c, n.x.plan->tir, &p);
+            if (!bad)
+                break;
+            check_fault(&n, bad, &p);
+        }
+        sites_of[k] += sites;
+    }
+    ctx_free(c);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < COUNT(networks); i++)
+        check_network(networks[i]);
+    for (size_t k = 0; k < COUNT(faults); k++)
+        CHECK(sites_of[k] > 0);
+    return check_result();
+}
