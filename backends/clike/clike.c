@@ -187,11 +187,11 @@ static void print_place(Clike *x, const Buffer *b, const Idx *const *index)
 }
 
 /* A function of where the result lies and of where what it reads does. */
-static void print_warp_store(Clike *x, const StoreData *d)
+static void print_call(Clike *x, const StoreData *d)
 {
     const Prim *p = d->value;
 
-    if (!x->d->warp || !x->d->warp(p->u.intrin->id)) {
+    if (!x->d->instruction || !x->d->instruction(p->u.intrin->id)) {
         error_at(x->c, E_CODEGEN, NO_LOC, "@%s: %s has no instruction %s", x->f->name, x->d->name,
                  p->u.intrin->text);
         x->failed = true;
@@ -212,8 +212,8 @@ static void print_store(Clike *x, const StoreData *d)
     const char *name = clike_buffer(x, d->buffer);
 
     clike_fresh(x);
-    if (d->value->kind == PRIM_INTRIN) { /* of a warp: others are written out */
-        print_warp_store(x, d);
+    if (d->value->kind == PRIM_INTRIN) { /* others are written out */
+        print_call(x, d);
         return;
     }
     if (d->n && clike_has_vectors(x, d->value->dtype)) {
@@ -251,17 +251,30 @@ static bool is_bound(const Stmt *s)
     return s->kind == STMT_FOR && s->u.loop.bind;
 }
 
+/* What is on its way to shared memory has come before anything else goes on. */
 static void print_seq(Clike *x, const Stmt *s, bool tail)
 {
+    bool waiting = false;
+
     for (uint32_t i = 0; i < s->nkids; i++) {
         const Stmt *k = s->kids[i];
 
+        if (waiting && !clike_only_copies(k)) {
+            clike_indent(x);
+            str_printf(x->out, "%s\n", x->d->wait);
+            waiting = false;
+        }
+        waiting = waiting || clike_only_copies(k);
         if (is_bound(k)) { /* its variable's scope */
             clike_indent(x);
             block(x, k);
         } else {
             clike_stmt(x, k, tail && i + 1 == s->nkids);
         }
+    }
+    if (waiting) {
+        clike_indent(x);
+        str_printf(x->out, "%s\n", x->d->wait);
     }
 }
 
@@ -366,7 +379,7 @@ static void print_params(Clike *x, StrBuf *out, StrBuf *body)
 
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
-    f = intrins_expand(c, f); /* of one thread no dialect has instructions of its own */
+    f = clike_expand(c, d, f);
     f = plain_halves(c, plain_scalars(c, f));
 
     Clike  x = {.c = c,

@@ -41,9 +41,10 @@ typedef struct ClikeDialect {
     const char *noalias; /* "restrict" */
     const char *barrier; /* statement */
     const char *fma;     /* function; NULL: the helper of the type */
-    /* Text that defines a function of the name of an instruction of warps; NULL, or it gives NULL:
-     * the language has none. */
-    const char *(*warp)(IntrinId id);
+    /* Text that defines a function of the name of an instruction, of a warp or a copy; NULL, or it
+     * gives NULL: the language has none. */
+    const char *(*instruction)(IntrinId id);
+    const char *wait; /* statement: until a thread's copies (async_copy) have been made */
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */

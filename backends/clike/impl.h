@@ -7,6 +7,7 @@
  *   index.c  indices; names of loop variables and buffers
  *   vector.c vectors, where the language has them
  *   prelude.c functions that stand in for operators
+ *   instruction.c instructions that are functions of the language
  *   unread.c memory and views that nothing reads */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
@@ -104,6 +105,13 @@ const char *clike_helper(Ctx *c, const char *what, DType t);
 /* ... that converts, takes bits as they are; NULL: a cast does. */
 const char *clike_convert(Ctx *c, const ClikeDialect *d, DType to, DType from);
 const char *clike_pun(Ctx *c, const ClikeDialect *d, DType to, DType from);
+
+/* ---- instruction.c ---- */
+
+/* Without the instructions that the language does not have, or not where they stand. */
+const Func *clike_expand(Ctx *c, const ClikeDialect *d, const Func *f);
+/* Loops and conditions around nothing but copies that go on beside what follows. */
+bool clike_only_copies(const Stmt *s);
 
 /* ---- unread.c ---- */
 

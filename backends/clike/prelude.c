@@ -336,7 +336,9 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
         of_real(&h, DT_F64, "");
     of_whole(&h);
     of_halves(&h);
-    bool *wanted = NEW_ARRAY(c->arena, bool, h.all.n);
+    bool       *wanted = NEW_ARRAY(c->arena, bool, h.all.n);
+    const char *last = NULL;
+
     for (uint32_t i = h.all.n; i-- > 0;) {
         wanted[i] = clike_calls(code, h.all.at[i].name);
         for (uint32_t k = i + 1; k < h.all.n && !wanted[i]; k++)
@@ -345,7 +347,11 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
     for (uint32_t i = 0; i < h.all.n; i++)
         if (wanted[i])
             str_add(out, h.all.at[i].text);
-    for (uint32_t id = 0; d->warp && id < INTRIN_COUNT; id++)
-        if (d->warp((IntrinId)id) && clike_calls(code, intrin_text((IntrinId)id)))
-            str_add(out, d->warp((IntrinId)id));
+    for (uint32_t id = 0; d->instruction && id < INTRIN_COUNT; id++) {
+        const char *name = intrin_text((IntrinId)id), *text = d->instruction((IntrinId)id);
+
+        if (text && text != last && clike_calls(code, name))
+            str_add(out, text);
+        last = text; /* of several rows of a name */
+    }
 }

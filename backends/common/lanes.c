@@ -117,7 +117,7 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
 
     (void)user, (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
-        d->buffer->dtype.lanes > 1 || is_warp_store(now))
+        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN)
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];

@@ -120,7 +120,8 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .half_from =
                                          "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" "
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
-                                     .warp = cuda_instruction,
+                                     .instruction = cuda_instruction,
+                                     .wait = "async_wait();",
                                      .shared = "__shared__ __align__(16)",
                                      .noalias = "__restrict__",
                                      .barrier = "__syncthreads();",

@@ -1,4 +1,5 @@
-/* Instructions of warps in CUDA C: each a function that the text calls, with PTX in it.
+/* Instructions in CUDA C, of warps and copies to shared memory: each a function that the text
+ * calls, with PTX in it.
  *
  * The functions stand where text is compiled for a GPU; elsewhere (tests/backends/cuda) a function
  * of the name `warp_` and the instruction's does the same.  ldmatrix takes an address within shared
@@ -33,6 +34,21 @@ static const char ldmatrix2[] = DEVICE "ldmatrix2(unsigned *r, const void *row)\
                                                                                  " row);\n#endif\n}"
                                                                                  "\n";
 
+static const char copy[] = DEVICE "async_copy(void *to, const void *from)\n" BODY(
+    "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+    "        :: \"r\"((unsigned)__cvta_generic_to_shared(to)),\n"
+    "           \"l\"(__cvta_generic_to_global(from)) : \"memory\");\n") "    mock_copy(to, "
+                                                                         "from);\n#endif\n}"
+                                                                         "\n" DEVICE
+                                                                         "async_wait()\n" BODY(
+                                                                             "    asm "
+                                                                             "volatile(\"cp.async."
+                                                                             "wait_all;\" ::: "
+                                                                             "\"memory\");\n") "#en"
+                                                                                               "dif"
+                                                                                               "\n}"
+                                                                                               "\n";
+
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
     [INTRIN_MMA_BF16] = MMA("mma_bf16", "float", "f", "m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -40,6 +56,11 @@ static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_U8] = MMA("mma_u8", "int", "r", "m16n8k32.row.col.s32.u8.u8.s32"),
     [INTRIN_MMA_U8S8] = MMA("mma_u8s8", "int", "r", "m16n8k32.row.col.s32.u8.s8.s32"),
     [INTRIN_MMA_S8U8] = MMA("mma_s8u8", "int", "r", "m16n8k32.row.col.s32.s8.u8.s32"),
+    [INTRIN_COPY_F16] = copy,
+    [INTRIN_COPY_BF16] = copy,
+    [INTRIN_COPY_F32] = copy,
+    [INTRIN_COPY_I8] = copy,
+    [INTRIN_COPY_U8] = copy,
     [INTRIN_LDMATRIX4] = ldmatrix4,
     [INTRIN_LDMATRIX2] = ldmatrix2,
 };

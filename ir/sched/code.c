@@ -337,6 +337,16 @@ const Func *step_unroll_hint(Work *w)
 
 /* ---- tensorize ---------------------------------------------------------------------------------- */
 
+/* One of the loops decides a condition of the block. */
+static bool where_in(const BlockData *b, IdxSubst *bound, uint32_t n, const LoopData *const *loops)
+{
+    for (uint32_t i = 0; i < b->where.n; i++)
+        for (uint32_t k = 0; k < n; k++)
+            if (idx_uses(idx_subst(bound, b->where.ge0[i]), loops[k]->var))
+                return true;
+    return false;
+}
+
 /* The loop and those in it, down to one block with one store, compute a row of the intrinsic. */
 static bool check_intrin(Work *w, uint32_t site, const char *text)
 {
@@ -363,10 +373,10 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
     }
     if (s->kind != STMT_BLOCK || !(store = store_of(s)))
         return refuse(w, "it does not hold one block with one store") != NULL;
-    if (s->u.block.has_init || s->u.block.where.n)
+    bind_iters(s, bound);
+    if (s->u.block.has_init || where_in(&s->u.block, bound, n, loops))
         return refuse(w, "'%s' starts its sum, or has a condition, inside", s->u.block.name) !=
                NULL;
-    bind_iters(s, bound);
     store = stmt_subst(w->c, store, bound);
     fits = row->warp ? warp_match(w->c, text, thread[AXIS_THREAD_X], thread[AXIS_THREAD_Y], n,
                                   loops, &store->u.store, &warp)

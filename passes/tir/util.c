@@ -25,8 +25,8 @@ const Stmt *spatial_chain(const Stmt *s, int64_t *total)
 {
     *total = 1;
     for (int64_t lo, n; s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL && !s->u.loop.bind &&
-                        idx_is_const(s->u.loop.lo, &lo) && idx_is_const(s->u.loop.extent, &n) &&
-                        n > 0 && *total <= INT32_MAX / n;
+                        !s->u.loop.intrin && idx_is_const(s->u.loop.lo, &lo) &&
+                        idx_is_const(s->u.loop.extent, &n) && n > 0 && *total <= INT32_MAX / n;
          s = s->kids[0])
         *total *= n;
     return s;

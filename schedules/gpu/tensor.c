@@ -103,8 +103,10 @@ static void decide_tensor(Sched *s, void *plan)
 }
 
 /* An operand's part of a chunk in shared memory, its rows 16 bytes longer than an even number of
- * such. */
-static void stage(Sched *s, const Product *p, const Operand *o, const char *loops, uint32_t rows)
+ * such.  It comes 16 bytes at a time where these lie as they are multiplied, and every thread has
+ * as many of them. */
+static void stage(Sched *s, const Product *p, const Operand *o, const char *loops, uint32_t rows,
+                  int64_t cells, int64_t threads)
 {
     const char *name = o->tensor->name;
     int64_t     quad = 16 / (int64_t)dtype_bytes(o->tensor->dtype);
@@ -114,6 +116,11 @@ static void stage(Sched *s, const Product *p, const Operand *o, const char *loop
         step(s, "compute_inline %s", name);
     step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, rows - 1,
          (long long)(2 * quad), (long long)quad);
+    if (cells % (threads * quad))
+        return;
+    step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, rows + 1, (long long)quad,
+         name, name);
+    try_step(s, "tensorize %%%s.v with @async_copy", name);
 }
 
 static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
@@ -152,8 +159,9 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "cache_write %s local at %%cx", p->block);
     if (p->follow)
         step(s, "reverse_compute_at %s %%cx", p->follow);
-    stage(s, p, row, "%rw, %rt, %rh, %ry", 4);
-    stage(s, p, column, "%ct, %cx, %cj", 3);
+    const int64_t threads = WARP_THREADS * (t->bm / t->tm);
+    stage(s, p, row, "%rw, %rt, %rh, %ry", 4, t->bm * t->chunk, threads);
+    stage(s, p, column, "%ct, %cx, %cj", 3, t->bn * t->chunk, threads);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
 }

@@ -19,7 +19,7 @@ static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const
     if (wrong)
         return wrong;
     const TirModule *tir =
-        mixed ? run_tir_passes(c, x.plan->tir, &x.options->passes, TIR_TO_CODE) : x.plan->tir;
+        mixed ? run_tir_passes(c, x.plan->tir, &x.o->passes, TIR_TO_CODE) : x.plan->tir;
     return tir ? run_launches(c, &x, tir, nin, in, most, out) : "does not run";
 }
 

@@ -86,6 +86,13 @@ static inline double fma(double a, double b, double c)
 static unsigned    mock_words[1024][6];
 static const void *mock_rows[1024];
 
+static inline void mock_copy(void *to, const void *from)
+{
+    if (((size_t)to | (size_t)from) % 16)
+        __builtin_trap();
+    __builtin_memcpy(to, from, 16);
+}
+
 static inline void warp_ldmatrix(unsigned *r, const void *row, int matrices)
 {
     const unsigned warp = 32 * mock_thread.z;

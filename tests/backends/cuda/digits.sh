@@ -33,12 +33,14 @@ check 0 agrees "$model/digits.onnx" --target=cuda --mixed-precision --rtol 1e-2
 check 0 agrees "$model/digits.onnx" --target=cuda --mixed-precision --rtol 1e-2 --mixed-precision-calculation-type=bfloat16
 cat >product.relay <<EOF
 fn @main(%x: Tensor[(1, 40, 9, 11), f32], %w: Tensor[(37, 40, 2, 2), f32], %a: Tensor[(70, 96), i8],
-         %b: Tensor[(50, 96), i8]) {
-  (nn.relu(nn.conv2d(%x, %w)), nn.dense(%a, %b))
+         %b: Tensor[(50, 96), i8], %c: Tensor[(640, 64), f32], %d: Tensor[(500, 64), f32]) {
+  (nn.relu(nn.conv2d(%x, %w)), nn.dense(%a, %b), nn.dense(%c, %d))
 }
 EOF
 "$tvmcc" compile product.relay --target=cuda --mixed-precision --emit=cu -o product.cu || exit 1
-grep -q 'mma_f16(&' product.cu && grep -q 'mma_s8(&' product.cu || bad "no instructions of warps"
+for call in mma_f16 mma_s8 async_copy; do
+    grep -q "$call(&" product.cu || bad "no $call"
+done
 "$tvmcc" run product.relay -mcpu=x86-64 --outputs product.npz || exit 1
 "$tvmcc" run product.relay --target=cuda --mixed-precision --expect product.npz --rtol 2e-3 >out || bad "wrong"
 

@@ -1,0 +1,84 @@
+/* Instructions (ir/tir/intrin.def) in languages: those that a dialect defines functions for stay,
+ * all others are written out as what they compute.
+ *
+ *     %a.shared[8*i : 8] = async_copy(%a[64*j : 8])
+ *
+ * A copy to shared memory stays where both sides lie on borders of 16 bytes, as memory of devices
+ * and what blocks share do.  Copies go on beside what follows until a thread waits for its own: it
+ * does so before it comes to anything but a copy. */
+#include "backends/clike/impl.h"
+#include "ir/tir/intrin.h"
+
+enum { BORDER = 16 };
+
+static bool is_async_copy(const Prim *p)
+{
+    return p->kind == PRIM_INTRIN && !p->u.intrin->warp && !p->u.intrin->sums &&
+           p->u.intrin->naxis == 1;
+}
+
+static bool on_border(Ctx *c, const Buffer *b, const Idx *const *index)
+{
+    int64_t cells = BORDER / (int64_t)dtype_bytes(dtype_lanes(b->dtype, 1)), rest = 1;
+
+    return b->ndim == 1 && idx_is_const(idx_modc(c->arith, index[0], cells), &rest) && rest == 0;
+}
+
+static bool stays(Ctx *c, const StoreData *d)
+{
+    const LoadData *from = &d->value->kids[0]->u.load;
+
+    return d->value->kids[0]->kind == PRIM_LOAD && dtype_bytes(d->value->dtype) == BORDER &&
+           !d->mask && !from->mask && d->buffer->scope == SCOPE_SHARED &&
+           (from->buffer->scope == SCOPE_ARENA || from->buffer->scope == SCOPE_CONST) &&
+           on_border(c, d->buffer, d->index) && on_border(c, from->buffer, from->index);
+}
+
+typedef struct {
+    const ClikeDialect *d;
+    Ctx                *c;
+    Map                *kept, *written; /* prim id: as the stores want it */
+} Expand;
+
+static bool note_store(void *user, const Stmt *s)
+{
+    Expand     *x = user;
+    const Prim *p = s->kind == STMT_STORE ? s->u.store.value : NULL;
+
+    if (p && is_async_copy(p))
+        map_put(x->d->instruction && x->d->instruction(p->u.intrin->id) && stays(x->c, &s->u.store)
+                    ? x->kept
+                    : x->written,
+                p->id, x);
+    return true;
+}
+
+static const Prim *expand(Ctx *c, void *user, const Prim *p)
+{
+    const Expand *x = user;
+
+    if (p->kind != PRIM_INTRIN || p->u.intrin->warp ||
+        (map_get(x->kept, p->id) && !map_get(x->written, p->id)))
+        return p;
+    return intrin_expand(c, p);
+}
+
+const Func *clike_expand(Ctx *c, const ClikeDialect *d, const Func *f)
+{
+    Expand x = {d, c, map_new(c->scratch), map_new(c->scratch)};
+
+    stmt_visit(f->body, &(TirVisit){.user = &x, .enter = note_store});
+    return func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = &x, .prim = expand}));
+}
+
+bool clike_only_copies(const Stmt *s)
+{
+    if (s->kind == STMT_STORE)
+        return is_async_copy(s->u.store.value);
+    if (s->kind != STMT_FOR && s->kind != STMT_IF && s->kind != STMT_SEQ)
+        return false;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (!clike_only_copies(s->kids[i]))
+            return false;
+    return s->nkids > 0;
+}
