@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What machine code for NVIDIA GPUs looks like, without a GPU.
 
-    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--check] [--all] [--summary]
+    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--mixed] [--check] [--all] [--summary]
 
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
@@ -11,12 +11,14 @@ on one multiprocessor.  Kernels without a multiply-add are left out unless --all
 
 The model: a trip of the hot loop costs each pipe of a multiprocessor so many cycles for all warps of a block; the slowest one
 is the bound.  The rates are those of NVIDIA's programming guide, per multiprocessor and cycle: 4 instructions issued; 64 or 128
-lanes of FFMA, FADD, FMUL; 64 lanes of integers; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
+lanes of FFMA, FADD, FMUL; 512 to 1270 multiply-adds of f16 by mma.sync, twice as many of bytes; 64 lanes of integers; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
 Latency, bank conflicts and the memory behind the caches are not in it: it says what code can reach, not what it does.
 
 --summary: a line for each model: launches; kernels; how many have a stack frame or spills; how many have multiply-adds in a loop;
 of how many of these the multiply-adds are the bound; least, median and largest share of FFMA; the largest number of registers;
 seconds of a compile with an empty cache and with a full one.
+
+--mixed: with --mixed-precision.
 
 --check: status 1 where a kernel has a stack frame or spills.  Needs NVRTC (docs/cuda.md) and nvdisasm: the packages of
 gpu.requirements.txt, or a CUDA Toolkit.
@@ -36,9 +38,9 @@ import tempfile
 import time
 
 EM_CUDA = 190
-RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads
-    "sm_75": (64, 64 << 10, 1024), "sm_80": (64, 164 << 10, 2048), "sm_86": (128, 100 << 10, 1536),
-    "sm_89": (128, 100 << 10, 1536), "sm_90": (128, 228 << 10, 2048), "sm_120": (128, 100 << 10, 1536)}
+RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads, multiply-adds of f16 by mma.sync
+    "sm_75": (64, 64 << 10, 1024, 512), "sm_80": (64, 164 << 10, 2048, 1024), "sm_86": (128, 100 << 10, 1536, 512),
+    "sm_89": (128, 100 << 10, 1536, 512), "sm_90": (128, 228 << 10, 2048, 1270), "sm_120": (128, 100 << 10, 1536, 512)}
 ISSUE, INTEGERS, SHARED, CACHE, REGISTERS, BLOCKS = 4, 64, 128, 64, 65536, 32
 
 
@@ -141,7 +143,14 @@ def loops(code):
 
 
 def is_math(o):
-    return o.startswith(("FFMA", "HMMA", "DFMA"))
+    return o.startswith(("FFMA", "HMMA", "IMMA", "DFMA"))
+
+
+def tensor_macs(o):
+    """Multiply-adds of a warp's instruction, as many of f16 as take its time: HMMA.16816, IMMA.16832 (bytes, twice as fast)."""
+    m = re.match(r"([HI])MMA\.(\d+)", o)
+    sizes = {"16816": 2048, "1688": 1024, "16832": 4096, "16864": 8192}
+    return sizes.get(m[2], 0) // (2 if m[1] == "I" else 1) if m else 0
 
 
 def bytes_of(o):
@@ -157,11 +166,18 @@ def cycles(ops, warps, arch):
             c["float"] += warps * 32 / lanes
         elif re.match("IMAD|IADD|LEA|LOP|SHF|ISETP|SEL|IMNMX|PRMT", o):
             c["integer"] += warps * 32 / INTEGERS
+        elif tensor_macs(o):
+            c["tensor"] += warps * tensor_macs(o) / RATES[arch][3]
+        elif o.startswith("LDSM"):
+            c["shared"] += warps * 128 * (4 if ".4" in o else 2 if ".2" in o else 1) / SHARED
+        elif o.startswith("LDGSTS"):
+            c["shared"] += warps * 32 * bytes_of(o) / SHARED
+            c["memory"] += warps * 32 * bytes_of(o) / CACHE
         elif re.match("LDS|STS", o):
             c["shared"] += warps * 32 * bytes_of(o) / SHARED
         elif re.match("LDG|STG", o):
             c["memory"] += warps * 32 * bytes_of(o) / CACHE
-    return c, sum(o.startswith("FFMA") for o in ops) * warps * 32 / lanes
+    return c, c["tensor"] or sum(o.startswith("FFMA") for o in ops) * warps * 32 / lanes
 
 
 # ---- a model --------------------------------------------------------------------------------------
@@ -187,15 +203,15 @@ def launches(text):
 
 
 def report(args, model, nvdisasm):
-    target = "--target=cuda -arch=" + args.arch
+    target = ["--target=cuda -arch=" + args.arch] + ["--mixed-precision"] * args.mixed
     seconds = []
     with tempfile.TemporaryDirectory() as folder:
         o = os.path.join(folder, "net.o")
         for _ in range(2 if args.summary else 1):
             begin = time.monotonic()
-            run(args, ["-c", model, target, "-o", o] + ["--cache-dir=" + folder] * args.summary)
+            run(args, ["-c", model, *target, "-o", o] + ["--cache-dir=" + folder] * args.summary)
             seconds.append(time.monotonic() - begin)
-        known = launches(run(args, ["compile", model, target, "--emit=tir", "-o", "-"]))
+        known = launches(run(args, ["compile", model, *target, "--emit=tir", "-o", "-"]))
         rows, bad = [], 0
         for elf in cubins(o):
             name, code = disassemble(nvdisasm, elf, folder)
@@ -224,7 +240,7 @@ def report(args, model, nvdisasm):
         return bad
     print("\n### %s, %s: %d launches of %d kernels, %d with a stack frame or spills\n" % (
         os.path.basename(model), args.arch, sum(k[0] for k in known.values()), len(known), bad))
-    print("| kernel | launches | blocks | threads | registers | stack | spills | shared | loop | FFMA | share % | bound | "
+    print("| kernel | launches | blocks | threads | registers | stack | spills | shared | loop | multiply-adds | share % | bound | "
           "of it % | live |\n|---|" + "---:|" * 10 + "---|---:|---:|")
     for r in sorted(rows, key=lambda r: (-r[1], r[0])):
         print("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %.0f | %s | %.0f | %d |" % r)
@@ -237,6 +253,7 @@ def main():
     p.add_argument("--arch", default="sm_80", choices=sorted(RATES))
     p.add_argument("--tvmcc", default="tvmcc")
     p.add_argument("--all", action="store_true")
+    p.add_argument("--mixed", action="store_true")
     p.add_argument("--check", action="store_true")
     p.add_argument("--summary", action="store_true")
     args = p.parse_args()

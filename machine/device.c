@@ -206,8 +206,8 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
      * load of shared memory; the copies; the panels on their way to the core. */
     double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
-    double shared = warps * (double)(t->tm + t->bn) * bytes / m->shared_rate;
-    double copies = COPY * numbers / (double)m->unit_macs;
+    double shared = (warps * (double)(t->tm + t->bn) + numbers) * bytes / m->shared_rate;
+    double copies = COPY * numbers / (double)(t->wide > 1 ? t->wide : 1) / (double)m->unit_macs;
     double step = fmax(fmax(unit, shared), fmax(copies, numbers * bytes / m->unit_rate));
 
     double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);

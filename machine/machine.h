@@ -285,6 +285,7 @@ typedef struct {
     int64_t bm, bn, tm, tn, chunk;
     int64_t bytes;  /* of a number */
     bool    tested; /* each step is under a condition */
+    int64_t wide;   /* numbers that are copied at a time; 0: one */
     int64_t made;   /* multiply-adds that make a number of the rows' panel; 0: it is copied */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */

@@ -6,7 +6,6 @@
  * read before one is stored: where the value reads the buffer at other cells, it goes through an
  * array of its own. */
 #include "backends/common/plain.h"
-#include "ir/tir/intrin.h"
 
 typedef struct {
     Ctx          *c;

@@ -50,7 +50,9 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
 {
     int64_t threads = m->warp * (t->bm / t->tm);
 
-    return threads <= limit_gpu_tile_threads(m) && device_mma_regs(m, t) <= m->regs &&
+    return threads <= limit_gpu_tile_threads(m) &&
+           device_mma_regs(m, t) <= limit_gpu_tensor_regs(m) &&
+           2 * threads * device_mma_regs(m, t) <= m->unit_regs &&
            device_mma_bytes(t) <= m->shared_bytes;
 }
 
@@ -186,6 +188,8 @@ bool tensor_product(Sched *s, const Product *p)
                           .k = p->k.cells,
                           .batch = p->both.n ? p->both.cells : 1,
                           .bytes = dtype_bytes(row->tensor->dtype)};
+    if (p->a_along_k && p->b_along_k && p->k.n == 1)
+        plan.t.wide = 16 / plan.t.bytes;
     plan.steps = 32 / plan.t.bytes;
     if (plan.t.k % plan.steps)
         return false;
@@ -196,6 +200,8 @@ bool tensor_product(Sched *s, const Product *p)
         step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), instruction);
     for (uint32_t copy = 0; copy <= 2; copy += 2) /* where the sums start, and end */
         try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u, %%cj#%u", copy, copy, copy, copy);
+    if (plan.t.chunk > plan.steps)
+        try_step(s, "unroll_hint %%ks by %lld", (long long)(plan.t.chunk / plan.steps));
     if (plan.t.bm && !s->refusal)
         return true;
     *s = was;
