@@ -68,9 +68,18 @@ static double cells(const LayoutPlan *p, const int64_t dims[4], uint32_t layout)
     return (double)dims[0] * (double)ch * (double)dims[2] * (double)dims[3];
 }
 
-static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint32_t from,
+/* An operator whose kernel turns its result as it stores it: one that does nothing but move cells.
+ */
+static bool turns(const Expr *e)
+{
+    return e->kind == EXPR_CALL && call_op(e) && call_op(e)->fusion == FUSE_INJECTIVE &&
+           call_nargs(e) == 1 && call_arg(e, 0)->kind != EXPR_TUPLE;
+}
+
+static double repack(const Choice *s, const Expr *e, const int64_t dims[4], uint32_t from,
                      uint32_t to)
 {
+    const Type     *t = e->type;
     const uint32_t *w = s->plan.width;
     bool            whole = (!from || dims[1] % w[from] == 0) && (!to || dims[1] % w[to] == 0);
 
@@ -81,6 +90,8 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
     Time turn = time_compute(
         turn_cycles(&s->machine, w[1], (read > stored ? read : stored) / dtype_bytes(t->dtype)));
 
+    if (from && turns(e)) /* its cells are counted */
+        return time_cycles(&s->machine, turn);
     return s->machine.start_cycles +
            time_cycles(&s->machine,
                        time_beside(turn, moved_time(&s->machine, read, stored, read + stored)));
@@ -182,9 +193,23 @@ static double window(const Expr *e)
     return a->pool_size.n == 2 ? (double)(a->pool_size.at[0] * a->pool_size.at[1]) : 1;
 }
 
+/* Cycles that rows of a plain result take which are made of several by turns; vectors of a block's
+ * channels lie together wherever they go. */
+static double weaving(const Choice *s, const Chooser *x, double n)
+{
+    const DepthToSpaceAttrs *a = ATTRS_OF(DepthToSpaceAttrs, x->e);
+    int64_t                  rows =
+        call_is(x->e, "nn.depth_to_space") && a->block_size.n == 2 ? a->block_size.at[1] : 1;
+
+    return rows < 2              ? 0
+           : rows <= LEAST_LANES ? weave_cycles(&s->machine, s->plan.width[1], n, rows)
+                                 : gather_cycles(&s->machine, n);
+}
+
 static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 {
     double n = cells(&s->plan, x->dims, layout), size = window(x->e);
+    double weave = layout ? 0 : weaving(s, x, n);
 
     /* A convolution's kernel does it before it stores. */
     if (layout && call_op(x->e)->fusion <= FUSE_BROADCAST &&
@@ -192,7 +217,8 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
         return n / lanes_a_cycle(s, layout);
 
     /* Windows on plain rows are gathered; whole images are vectors too. */
-    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + moves(s, n);
+    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + weave +
+           moves(s, n);
 }
 
 /* ---- who can be in which layout ------------------------------------------------------------- */
@@ -323,7 +349,7 @@ static void join(const Choice *s, const Expr *e, const Chooser *y)
     for (uint32_t i = 0; i < nx; i++)
         for (uint32_t k = 0; k < ny; k++)
             cost[i * ny + k] =
-                repack(s, e->type, dims, x ? x->choice[i].out : 0, y ? y->choice[k].in : 0);
+                repack(s, e, dims, x ? x->choice[i].out : 0, y ? y->choice[k].in : 0);
     if (x && y)
         pbqp_edge(s->g, x->node, y->node, cost);
     else if (y)
@@ -443,8 +469,8 @@ double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill)
     best = conv_cost(&s, &d, (Layouts){0});
     offer_conv(&s, &x, &d);
     for (uint32_t i = 0; i + 1 < x.n; i++) {
-        double cost = x.cost[i] + repack(&s, conv->type, d.in, 0, x.choice[i].in) +
-                      repack(&s, conv->type, d.out, x.choice[i].out, 0);
+        double cost = x.cost[i] + repack(&s, conv, d.in, 0, x.choice[i].in) +
+                      repack(&s, conv, d.out, x.choice[i].out, 0);
 
         best = cost < best ? cost : best;
     }
