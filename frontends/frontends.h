@@ -11,6 +11,7 @@
  *   tensorflow/         TensorFlow: SavedModels and frozen graphs
  *   keras/              Keras: .keras and .h5
  *   pytorch/            PyTorch: torch.export and TorchScript
+ *   coreml/             Core ML: .mlmodel and .mlpackage
  *   darknet/            Darknet: .cfg and .weights
  *   mxnet/              MXNet: -symbol.json and .params
  *   relay/              text of Relay modules

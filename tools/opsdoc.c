@@ -83,6 +83,8 @@ static const FormatPage format_pages[] = {
     {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also"},
     {"mxnet", "Operators", "ops.def", "operators, with the operands and other names", "Operands"},
     {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind"},
+    {"coreml", "Layers and operators", "layers.def` and `programs.def",
+     "layers and operators, with the numbers of layers", "Number"},
     {"", "Operators", "ops.def", "operators, with the versions", "Versions"},
 };
 
