@@ -9,6 +9,7 @@
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
  *   einsum.c     sums of products                    volume.c   convolutions of volumes
  *   random.c     random numbers                      grid.c     cells between cells
+ *   fourier.c    Fourier transforms
  *
  * NULL and false come with an error, recorded here or by what gave a NULL argument.
  */
@@ -280,6 +281,20 @@ typedef struct {
     void *user;
 } BuildDeformed;
 const Expr *build_deform_conv(const Build *b, const BuildDeformed *d);
+
+/* ---- fourier.c --------------------------------------------------------------------------------- */
+
+#define BUILD_FOURIER_MOST 4096 /* points */
+
+/* Of `length` points to the first `bins` frequencies; inverse: back to points.  half: from the
+ * first half of a spectrum back to real numbers, out[0] alone. */
+typedef struct {
+    int64_t length, bins;
+    bool    inverse, half;
+} BuildFourier;
+/* im: NULL of real numbers; out: real and imaginary parts. */
+bool build_fourier(const Build *b, const BuildFourier *f, const Expr *re, const Expr *im,
+                   const Expr **out);
 
 /* ---- forms.c ---------------------------------------------------------------------------------- */
 

@@ -71,6 +71,8 @@ static bool check_alike(TfNode *n, uint32_t i, const TfValue *yes, const TfValue
 
     if (yes->kind != no->kind || yes->variable != no->variable || !yes->e != !no->e)
         return tf_error(n, E_UNSUPPORTED, "output %u is of another kind in the other branch", i);
+    if (yes->kind == TF_COMPLEX && (yes->e != no->e || yes->im != no->im))
+        return tf_error(n, E_UNSUPPORTED, "output %u of its branches is complex", i);
     if (yes->e && yes->e->type != no->e->type)
         return tf_error(n, E_UNSUPPORTED, "output %u is %s in one branch and %s in the other", i,
                         type_text(b->c, yes->e->type), type_text(b->c, no->e->type));

@@ -88,6 +88,11 @@ static bool store(TfNode *n)
     return true;
 }
 
+static bool convert_real(TfNode *n)
+{
+    return tf_prepare(n) && n->row->convert(n) && tf_finish(n);
+}
+
 static bool convert(TfNode *n)
 {
     Arena   *a = n->b.c->arena;
@@ -105,7 +110,7 @@ static bool convert(TfNode *n)
     n->given = given;
     n->in = NEW_ARRAY(a, const Expr *, n->nin + 1);
     n->out = NEW_ARRAY(a, TfValue, n->nout + 1);
-    if (!tf_prepare(n) || !n->row->convert(n) || !tf_finish(n) ||
+    if (!(tf_has_complex(n) ? tf_parts(n, convert_real) : convert_real(n)) ||
         diag_errors(n->b.c->diags) != before) {
         diag_drop(n->b.c->diags, before + 1); /* what follows from the first */
         if (diag_errors(n->b.c->diags) == before)

@@ -66,6 +66,8 @@ static bool check_states(Rounds *r, bool *again)
             *again = true;
             continue;
         }
+        if (is->kind == TF_COMPLEX)
+            return tf_error(n, E_UNSUPPORTED, "state %u is complex", i);
         if (was->kind != is->kind || was->variable != is->variable || !was->e != !is->e)
             return tf_error(n, E_UNSUPPORTED, "state %u is of another kind after a round", i);
         if (was->e && was->e->type != is->e->type) {

@@ -10,6 +10,8 @@ bool tf_const(TfNode *n)
 
     if (!v || !v->tensor)
         return tf_error(n, E_IMPORT, "it has no value");
+    if (v->tensor->dtype == TF_COMPLEX64)
+        return tf_complex_const(n, v->tensor);
     return tf_done(n, tf_constant(n->im, v->tensor, n->op->name, n->b.loc));
 }
 

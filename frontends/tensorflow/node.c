@@ -125,7 +125,8 @@ const Expr *tf_folded(const TfNode *n, uint32_t i, const Expr *e)
 
 bool tf_is_tensor(TfNode *n, const TfValue *v, const char *what)
 {
-    static const char *const kinds[] = {"nothing", "a tensor", "a variable", "a list of tensors"};
+    static const char *const kinds[] = {"nothing", "a tensor", "a variable", "a list of tensors",
+                                        "of complex numbers"};
 
     return v->kind == TF_TENSOR ||
            tf_error(n, E_UNSUPPORTED, "%s is %s, not a tensor", what, kinds[v->kind]);

@@ -58,6 +58,7 @@ static const PbField tensor_fields[] = {
     F(6, PB_DOUBLES, TfTensor, double_val, "double_val"),
     F(7, PB_INTS, TfTensor, int_val, "int_val"),
     F(8, PB_BLOBS, TfTensor, string_val, "string_val"),
+    F(9, PB_FLOATS, TfTensor, scomplex_val, "scomplex_val"),
     F(10, PB_INTS, TfTensor, int64_val, "int64_val"),
     F(11, PB_INTS, TfTensor, bool_val, "bool_val"),
     F(13, PB_INTS, TfTensor, half_val, "half_val"),

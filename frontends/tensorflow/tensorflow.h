@@ -12,7 +12,7 @@
  *   describe.c   inputs, outputs and operators as the file has them
  *   ops.def      operator, how it takes values, converter
  *   schema.def   inputs, outputs and attributes of these operators, as TensorFlow registers them
- *   function.c frames.c loop.c list.c
+ *   function.c frames.c loop.c list.c complex.c
  *                control flow: functions, that of TensorFlow 1, loops, lists of tensors
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c ..
  *                converters by family
@@ -44,7 +44,7 @@ typedef struct {
     TfShape *shape;
     Bytes    content; /* all cells; or the first ones in one of: */
     PbInts   half_val, int_val, int64_val, bool_val, uint32_val, uint64_val;
-    PbPacked float_val, double_val;
+    PbPacked float_val, scomplex_val, double_val;
     PbBlobs  string_val;
 } TfTensor;
 typedef struct {
@@ -299,7 +299,7 @@ typedef struct {
 #define TF_MAX_NESTING 32
 #define TF_MAX_NODES 1000000 /* converted, as functions are called again */
 
-typedef enum { TF_NONE, TF_TENSOR, TF_VARIABLE_OF, TF_LIST } TfKind;
+typedef enum { TF_NONE, TF_TENSOR, TF_VARIABLE_OF, TF_LIST, TF_COMPLEX } TfKind;
 
 /* What a node gives. */
 typedef struct {
@@ -308,6 +308,7 @@ typedef struct {
     uint32_t    variable; /* its number */
     const Idx  *room;     /* of a list: how many elements */
     DType       dtype;    /* .. their type */
+    const Expr *im;       /* of complex numbers the imaginary parts; e: the real ones */
 } TfValue;
 
 typedef struct TfImport {
@@ -399,6 +400,13 @@ bool tf_choose(TfNode *n, const Expr *cond, uint32_t count, const TfValue *yes, 
 /* The states after `count` rounds, which see nothing but their states and constants. */
 bool tf_rounds(TfNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
                BuildRound *fn, void *user, const Expr **out);
+
+/* ---- complex.c -------------------------------------------------------------------------------------- */
+
+bool tf_complex_const(TfNode *n, const TfTensor *t);
+bool tf_has_complex(const TfNode *n); /* and its converter takes tensors */
+/* What converts real tensors, for real and for imaginary parts. */
+bool tf_parts(TfNode *n, TfConvert *convert);
 
 /* ---- node.c ---------------------------------------------------------------------------------------- */
 

@@ -115,3 +115,25 @@ def same(m):
     with tf.control_dependencies([a]):
         m.out("Assert", tf.identity(x))
     m.out("PlaceholderWithDefault", raw.Neg(x=m.input("given", m.f32(3))))
+
+
+@model
+def fourier(m):
+    import tensorflow as tf
+    x = m.input("x", m.f32(3, 12))
+    for name, length in (("same", 12), ("short", 9), ("long", 16)):
+        y = tf.signal.rfft(x, [length])
+        m.out("Real_" + name, raw.Real(input=y))
+        m.out("Imag_" + name, raw.Imag(input=y))
+        m.out("IRFFT_" + name, raw.IRFFT(input=y, fft_length=[length]))
+        m.out("IRFFT_less_" + name, raw.IRFFT(input=raw.Conj(input=y), fft_length=[8]))
+    z = raw.Complex(real=x, imag=m.input("i", m.f32(3, 12)))
+    for op in (raw.FFT, raw.IFFT):
+        m.out(op.__name__ + "_abs", raw.ComplexAbs(x=op(input=z)))
+        m.out(op.__name__ + "_angle", raw.Angle(input=op(input=z)))
+    signal = m.input("signal", m.f32(1, 100))
+    stft = tf.signal.stft(signal, 16, 8, 16)
+    m.out("stft", tf.abs(stft))
+    m.out("istft", tf.signal.inverse_stft(stft, 16, 8, 16))
+    mel = tf.signal.linear_to_mel_weight_matrix(6, 9, 8000, 80.0, 3800.0)
+    m.out("mfcc", tf.signal.mfccs_from_log_mel_spectrograms(tf.math.log(tf.matmul(tf.abs(stft), mel) + 1e-3)))
