@@ -387,13 +387,15 @@ bool mx_while_loop(MxNode *n)
     l.var[all] = i;
     l.first[all] = zero;
     l.next[all] = build_by(b, "add", i, 1);
-    loop = (BuildLoop){loop_name(n),
-                       all + 1,
-                       l.var,
-                       l.first,
-                       l.next,
-                       goes_on(&w, zero, l.first),
-                       l.next[all] ? goes_on(&w, l.next[all], l.next) : NULL};
+    loop = (BuildLoop){
+        .name = loop_name(n),
+        .n = all + 1,
+        .var = l.var,
+        .first = l.first,
+        .next = l.next,
+        .first_go = goes_on(&w, zero, l.first),
+        .next_go = l.next[all] ? goes_on(&w, l.next[all], l.next) : NULL,
+    };
     if (!loop.first_go || !loop.next_go || !(last = build_while(b, &loop, &n->im->functions)))
         return false;
     for (uint32_t k = 0; k < l.nrows; k++)
