@@ -48,6 +48,7 @@ LISTS = {"values", "ref_tensors", "loop_vars"}
 
 
 def inputs():
+    yield 'INPUTS(write_state, "input data")\n'  # what coreml_update_state is written as
     for op, versions in sorted(SSAOpRegistry.core_ops.items()):
         if op.startswith("_"):
             continue

@@ -317,6 +317,7 @@ extern const uint32_t cml_nrows;
 const CmlRow *cml_layer_row(uint32_t number);    /* NULL: there is none */
 const CmlRow *cml_program_row(const char *type); /* NULL: there is none */
 const char   *cml_inputs(const CmlRow *row);
+const char *cml_layer_kind(Ctx *c, uint32_t number); /* "custom", also of those that are not read */
 /* Word i of a row's inputs; false behind the last. */
 typedef struct {
     const char *name;
@@ -381,7 +382,6 @@ struct CmlScope {
     const CmlScope *outer;
     Map            *values; /* interned name to CmlValue */
     uint32_t        depth;
-    VEC(const char *) written; /* in this one, by layers or operators */
 };
 
 CmlScope  cml_scope(CmlImport *im, const CmlScope *outer);
@@ -411,6 +411,7 @@ const CmlFunction *cml_main_function(Ctx *c, Loc loc, const CmlModel *m);
 const CmlBlock    *cml_function_block(Ctx *c, Loc loc, const CmlFunction *f);
 bool               cml_import_block(CmlScope *s, const CmlBlock *b);
 const char        *cml_operation_name(const CmlOperation *p);
+bool               cml_is_operand(const CmlAttribute *a); /* and not its name */
 
 /* ---- weights.c, blob.c ---------------------------------------------------------------------------------- */
 
@@ -504,9 +505,7 @@ bool cml_done_at(CmlNode *n, uint32_t i, const Expr *y);
 bool cml_done_seq(CmlNode *n, uint32_t i, const Expr *y, int64_t seq);
 bool cml_done_image(CmlNode *n, const Expr *y);
 bool cml_done_image_at(CmlNode *n, uint32_t i, const Expr *y);
-/* As many more as `loop` says. */
-const char *cml_loop_name(CmlNode *n);
-const Idx  *cml_bound(void *user, const Expr *total, int64_t most); /* of BoundDim */
+const Idx *cml_bound(void *user, const Expr *total, int64_t most); /* of BoundDim */
 
 /* ---- shared by converters ----------------------------------------------------------------------------------- */
 

@@ -42,8 +42,7 @@ static bool tally_layers(Ctx *c, const char *path, const CmlNetwork *net, Map *i
 
         if (!cml_read_layer(c, (Loc){.file = path}, net->layers.at[i], &l))
             return false;
-        signature_count(c, index, out, ops,
-                        l.row ? l.row->name : arena_printf(c->arena, "layer %u", l.number));
+        signature_count(c, index, out, ops, cml_layer_kind(c, l.number));
     }
     return true;
 }

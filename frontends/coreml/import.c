@@ -35,7 +35,7 @@ int coreml_bid(const char *path, Bytes file)
 static InputDim bounded(CmlImport *im, Loc loc, const char *input, uint32_t i, int64_t lo,
                         int64_t hi)
 {
-    hi = hi < 0 || hi > MAX_ELEMS ? MAX_ELEMS : hi;
+    hi = hi < 0 || hi > DIM_OPEN ? DIM_OPEN : hi;
     if (lo == hi)
         return (InputDim){lo, NULL};
     shapes_bound(&im->shapes, loc, intern_printf(im->c->strings, "%s.%u", input, i), lo, hi);
@@ -210,12 +210,17 @@ static bool import_inputs(CmlImport *im, CmlScope *features, const PbMsgs *list)
 
 /* ---- one model -------------------------------------------------------------------------------------- */
 
+static bool is_named(const CmlFeature *f, const char *name)
+{
+    return name && !strcmp(f->name, name);
+}
+
 static const CmlFeature *feature_named(const PbMsgs *list, const char *name)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         const CmlFeature *f = list->at[i];
 
-        if (name && !strcmp(f->name, name))
+        if (is_named(f, name))
             return f;
     }
     return NULL;
@@ -475,11 +480,11 @@ static bool put_features(CmlImport *im, CmlScope *features, const CmlScope *s, c
         const CmlFeature *f = d->out.at[i];
         Build             b = {im->c, {im->path, 0, 0, intern(im->c->strings, f->name)}, "output"};
         CmlValue         *v = cml_find(s, f->name);
-        bool              classified = m->classifier || cml_find(features, f->name);
 
-        if (classified && ((d->label && !strcmp(f->name, d->label)) ||
-                           (d->probabilities && !strcmp(f->name, d->probabilities))))
-            continue;
+        if (m->classifier && (is_named(f, d->label) || is_named(f, d->probabilities)))
+            continue; /* of classify */
+        if (is_named(f, d->label) && v && !v->e)
+            continue; /* a text */
         if (!v || !v->e)
             return build_error(&b, E_IMPORT, "it is not computed");
         cml_put(features, f->name, (CmlValue){.e = feature_of(&b, f, *v)});
@@ -548,8 +553,7 @@ static bool add_results(CmlImport *im, const CmlScope *features, const CmlDescri
         const CmlFeature *f = d->out.at[i];
         const CmlValue   *v = cml_find(features, f->name);
 
-        if (!v && d->label && !strcmp(f->name, d->label) && d->probabilities &&
-            cml_find(features, d->probabilities))
+        if (!v && is_named(f, d->label) && d->probabilities && cml_find(features, d->probabilities))
             continue; /* a text, which the scores stand for */
         if (!v)
             return error_at(im->c, E_IMPORT, loc, "output '%s' is not computed", f->name);
@@ -614,6 +618,7 @@ const Module *coreml_import(Ctx *c, const char *path, Bytes file, const ImportOp
     CmlModels models = {0};
     CmlScope  features;
     CmlModel  m;
+    uint32_t  before = diag_errors(c->diags);
 
     if (!cml_read(c, &path, file, files, &m))
         return NULL;
@@ -628,7 +633,7 @@ const Module *coreml_import(Ctx *c, const char *path, Bytes file, const ImportOp
                                   : !network(&im, &features, models.at[i]))
             return NULL;
     if (!add_results(&im, &features, m.description) ||
-        !shapes_check_dims(&im.shapes, (Loc){.file = path}))
+        !shapes_check_dims(&im.shapes, (Loc){.file = path}) || diag_errors(c->diags) != before)
         return NULL;
     return build_module(c, path, &im.params, &im.results, im.binds.n, im.binds.at, &im.functions);
 }

@@ -53,8 +53,6 @@ void cml_put(CmlScope *s, const char *name, CmlValue v)
     Ctx *c = s->im->c;
 
     name = intern(c->strings, name);
-    if (!map_get(s->values, PTR_KEY(name)))
-        vec_push(c->arena, &s->written, name);
     map_put(s->values, PTR_KEY(name), DUP_ARRAY(c->arena, &v, 1));
     if (s->outer || !v.e || !expr_has_shape(v.e))
         return;

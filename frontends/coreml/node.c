@@ -351,11 +351,6 @@ bool cml_done_image(CmlNode *n, const Expr *y)
     return cml_done_image_at(n, 0, y);
 }
 
-const char *cml_loop_name(CmlNode *n)
-{
-    return intern_printf(n->b.c->strings, "loop%u", n->im->loops++);
-}
-
 /* ---- conversion ----------------------------------------------------------------------------------- */
 
 /* Cells of one length of sequences stay as they lie. */

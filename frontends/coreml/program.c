@@ -42,6 +42,11 @@ static const CmlLiteral *attribute(const CmlOperation *p, const char *name)
     return NULL;
 }
 
+bool cml_is_operand(const CmlAttribute *a)
+{
+    return a->key && a->value && strcmp(a->key, "name") != 0;
+}
+
 const char *cml_operation_name(const CmlOperation *p)
 {
     const char     *name = cml_literal_text(attribute(p, "name"));
@@ -101,6 +106,23 @@ static bool read_input(CmlNode *n, const CmlInputEntry *e, CmlArg *a)
     return true;
 }
 
+/* The first operators that unpack weights have their operands as attributes. */
+static bool read_attributes(CmlNode *n)
+{
+    for (uint32_t i = 0; i < n->operation->attributes.n; i++) {
+        const CmlAttribute *a = n->operation->attributes.at[i];
+        CmlArg             *arg = &n->args[n->nargs];
+
+        if (!cml_is_operand(a))
+            continue;
+        *arg = (CmlArg){.name = a->key, .n = 1, .at = NEW_ARRAY(n->b.c->arena, CmlValue, 1)};
+        if (!literal_value(n->im, a->value, cml_name(n, a->key), n->b.loc, arg->at))
+            return false;
+        n->nargs++;
+    }
+    return true;
+}
+
 static bool import_operation(CmlScope *s, const CmlOperation *p, Loc loc)
 {
     Ctx    *c = s->im->c;
@@ -108,11 +130,11 @@ static bool import_operation(CmlScope *s, const CmlOperation *p, Loc loc)
 
     n.row = cml_program_row(p->type);
     n.out = NEW_ARRAY(c->arena, CmlValue, n.nout + 1);
-    n.args = NEW_ARRAY(c->arena, CmlArg, p->in.n + 1);
+    n.args = NEW_ARRAY(c->arena, CmlArg, p->in.n + p->attributes.n + 1);
     for (; n.nargs < p->in.n; n.nargs++)
         if (!read_input(&n, p->in.at[n.nargs], &n.args[n.nargs]))
             return false;
-    if (!cml_convert(&n))
+    if (!read_attributes(&n) || !cml_convert(&n))
         return false;
     for (uint32_t i = 0; i < n.nout; i++) {
         const CmlNamed *out = p->out.at[i];

@@ -126,7 +126,8 @@ static bool survey_layers(Survey *s, const CmlNetwork *net)
         s->name = l.head.name;
         s->op = l.row ? l.row->name : "layer";
         if (!l.row) {
-            found(s, E_UNSUPPORTED_OP, NULL, "layer of the kind %u is not supported", l.number);
+            found(s, E_UNSUPPORTED_OP, NULL, "layer %s is not supported",
+                  cml_layer_kind(c, l.number));
             continue;
         }
         survey_inputs(s, l.row, l.head.in.n);
@@ -144,6 +145,12 @@ static bool given(const CmlOperation *p, const CmlWord *w)
         const CmlInputEntry *e = p->in.at[i];
 
         if (e->key && strlen(e->key) == w->n && !strncmp(e->key, w->name, w->n))
+            return true;
+    }
+    for (uint32_t i = 0; i < p->attributes.n; i++) {
+        const CmlAttribute *a = p->attributes.at[i];
+
+        if (cml_is_operand(a) && strlen(a->key) == w->n && !strncmp(a->key, w->name, w->n))
             return true;
     }
     return false;
@@ -172,6 +179,12 @@ static void survey_operands(Survey *s, const CmlRow *row, const CmlOperation *p)
 
         if (!has_word(inputs, e->key ? e->key : ""))
             found(s, W_UNKNOWN_ATTRIBUTE, NULL, "it has no input '%s'", e->key ? e->key : "");
+    }
+    for (uint32_t i = 0; i < p->attributes.n; i++) {
+        const CmlAttribute *a = p->attributes.at[i];
+
+        if (cml_is_operand(a) && !has_word(inputs, a->key))
+            found(s, W_UNKNOWN_ATTRIBUTE, NULL, "it has no attribute '%s'", a->key);
     }
 }
 

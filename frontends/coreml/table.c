@@ -160,6 +160,25 @@ bool cml_field_numbered(const CmlRecord *r, uint32_t number, CmlField *out)
     return false;
 }
 
+const char *cml_layer_kind(Ctx *c, uint32_t number)
+{
+    static const struct {
+        uint32_t    number;
+        const char *name;
+    } others[] = {
+#define LAYER(number, name, record, inputs, how, relay, convert)
+#define NOT_READ(number, name) {number, #name},
+#include "frontends/coreml/layers.def"
+#undef LAYER
+    };
+    const CmlRow *row = cml_layer_row(number);
+
+    for (uint32_t i = 0; i < COUNT(others); i++)
+        if (others[i].number == number)
+            return others[i].name;
+    return row ? row->name : arena_printf(c->arena, "number %u", number);
+}
+
 /* -print-ops=coreml, in the order of the tables. */
 void coreml_list_ops(StrBuf *out)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json|mlmodel] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -28,10 +28,12 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/frontends/keras", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+MODELS = ["examples", "build/suite-cases", "tests/models", "tests/graphs"] + [
+    "tests/frontends/" + f for f in ("onnx", "tflite", "pytorch", "darknet", "keras", "coreml")]
 FOLDERS = {"pb": ["tests/frontends/tensorflow"], "json": ["tests/frontends/mxnet"]}  # where else such files are something else
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
+FIELDS = {"mlmodel": 5000}  # numbers of fields below this, not below 1000
 SECONDS, BYTES = 5, 1 << 30
 VARINT, FIXED64, LEN, FIXED32 = 0, 1, 2, 5
 NUMBERS = [0, 1, 2, 3, 7, 8, 11, 16, 127, 128, 255, 65535, 1 << 20, 1 << 31, (1 << 31) - 1, (1 << 32) - 1, 1 << 32, 1 << 40,
@@ -56,13 +58,16 @@ def put_varint(value):
     return bytes(out) + bytes([value])
 
 
+highest = [1000]  # numbers of fields are below it
+
+
 def parse(data, depth=0):
     """The fields as lists [number, wire type, value]; the value of bytes that are fields themselves is such a list."""
     fields, at = [], 0
     while at < len(data):
         key, at = varint(data, at)
         number, wire = key >> 3, key & 7
-        if not 0 < number < 1000:
+        if not 0 < number < highest[0]:
             raise ValueError
         if wire == VARINT:
             value, at = varint(data, at)
@@ -313,13 +318,14 @@ def shapes(path):
     return options
 
 
-def place_variables(path, work):
-    """Those of a SavedModel lie beside its file."""
-    here, there = os.path.join(work, "variables"), os.path.join(os.path.dirname(os.path.abspath(path)), "variables")
-    if os.path.islink(here):
-        os.remove(here)
-    if os.path.isdir(there):
-        os.symlink(there, here)
+def place_folders(path, work):
+    """Variables of a SavedModel and weights of a Core ML program lie beside the file."""
+    for name in ("variables", "weights"):
+        here, there = os.path.join(work, name), os.path.join(os.path.dirname(os.path.abspath(path)), name)
+        if os.path.islink(here):
+            os.remove(here)
+        if os.path.isdir(there):
+            os.symlink(there, here)
 
 
 def find_models(folders, ending):
@@ -386,6 +392,7 @@ def main():
     a = p.parse_args()
     folders = a.models or [os.path.join(ROOT, m) for m in FOLDERS.get(a.format, MODELS)]
     models = find_models(folders, "." + a.format)
+    highest[0] = FIELDS.get(a.format, highest[0])
     if a.write:
         with open(a.write[1], "wb") as f:
             return f.write(damaged(models, int(a.write[0]))[1]) and 0
@@ -396,7 +403,7 @@ def main():
             path, data = damaged(models, seed)
             with open(model, "wb") as f:
                 f.write(data)
-            place_variables(path, work)
+            place_folders(path, work)
             for tvmcc in filter(None, (a.tvmcc, a.sanitized)):
                 wrong = run(tvmcc, model, out, tvmcc == a.tvmcc, shapes(path))
                 if wrong:
