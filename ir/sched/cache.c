@@ -196,7 +196,8 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
         if (loop_at(w, inner.at[i])->kind == LOOP_SPATIAL)
             vec_push(c->scratch, &k.spatial, inner.at[i]);
     for (uint32_t i = 0; i < every.n; i++)
-        if (b.nreduce && loop_at(w, every.at[i])->kind == LOOP_REDUCE)
+        if (b.nreduce && loop_at(w, every.at[i])->kind == LOOP_REDUCE &&
+            reduces_over(w, s, loop_at(w, every.at[i])->var))
             atomset_add(k.reduce, loop_at(w, every.at[i])->var);
     if (!reduce_rank(w, k.own, s, PRED_TRUE, &k.rank))
         return NULL;

@@ -151,8 +151,8 @@ typedef struct {
     const Idx *rank;
     int64_t    last;
 } ReduceRank;
-/* The block's reduction, or its condition, uses the variable. */
-bool reduces_over(const Stmt *block, const Atom *var);
+/* The block's reduction uses the variable, or its condition, but for ranges of iterators. */
+bool reduces_over(const Work *w, const Stmt *block, const Atom *var);
 /* False with a refusal if one of them is parallel, of unknown extent, cut in copies, or if
  * `where` mentions it in another way than rank >= last. */
 bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRank *out);

@@ -81,7 +81,7 @@ const Func *step_decompose_reduction(Work *w)
                 return refuse(w, "'%s' depends on the loops around it", b->name);
             for (uint32_t o = 0; o < outer.n; o++)
                 if (loop_at(w, outer.at[o])->kind == LOOP_REDUCE &&
-                    reduces_over(s, loop_at(w, outer.at[o])->var))
+                    reduces_over(w, s, loop_at(w, outer.at[o])->var))
                     return refuse(w, "the reduce loop %%%s lies outside %%%s",
                                   loop_at(w, outer.at[o])->var->name, la->name);
             Sites held = blocks_in(w, loops.at[i]);
@@ -291,7 +291,7 @@ static bool find_loops(Factor *x, bool alone)
     Sites outside = loops_around_site(w, NO_SITE, x->own);
     for (uint32_t i = 0; i < outside.n; i++)
         if (loop_at(w, outside.at[i])->kind == LOOP_REDUCE &&
-            reduces_over(x->s, loop_at(w, outside.at[i])->var))
+            reduces_over(w, x->s, loop_at(w, outside.at[i])->var))
             return refuse(w, "loops around '%s' hold other blocks", x->b->name) != NULL;
     return true;
 }

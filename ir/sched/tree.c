@@ -287,14 +287,14 @@ const Stmt *alloc_of(const Work *w, const Buffer *b)
 
 /* ---- outer reduce loops ------------------------------------------------------------------------- */
 
-bool reduces_over(const Stmt *block, const Atom *var)
+bool reduces_over(const Work *w, const Stmt *block, const Atom *var)
 {
     const BlockData *b = &block->u.block;
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         if (idx_uses(b->bind[i], var))
             return true;
     for (uint32_t i = 0; i < b->where.n; i++)
-        if (idx_uses(b->where.ge0[i], var))
+        if (idx_uses(b->where.ge0[i], var) && !is_range(w->c->arith, b, b->where.ge0[i]))
             return true;
     return false;
 }
@@ -310,7 +310,7 @@ bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRa
     for (uint32_t i = 0; i < loops.n; i++) {
         const LoopData *l = loop_at(w, loops.at[i]);
         int64_t         n;
-        if (l->kind != LOOP_REDUCE || (block && !reduces_over(block, l->var)))
+        if (l->kind != LOOP_REDUCE || (block && !reduces_over(w, block, l->var)))
             continue;
         if (!loop_extent_of(stmt_at(w, loops.at[i]), &n) || !checked_mul(cells, n, &cells))
             return refuse(w, "the extent of %%%s is not constant", l->var->name) != NULL;
