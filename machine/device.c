@@ -56,8 +56,10 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double shared = warps * loads * ROWS_APART * (double)m->warp * bytes / m->shared_rate;
     double step = fmax(fmax(issued / (double)m->unit_macs, shared), numbers * bytes / m->unit_rate);
 
-    /* Blocks side by side hide what each waits for before a chunk. */
-    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);
+    /* Blocks side by side hide what each waits for before a chunk, and that a thread takes one
+     * instruction after the other. */
+    double own = fmax(step, (double)(t->tm * t->tn) + loads + COPY * numbers / threads);
+    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     chunk += 2 * MEET;
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
