@@ -8,7 +8,9 @@
  *
  *     split rows -> rb, rw, rt, rh (2), ry (8)       block, warp, tile, and the thread's part of it
  *     split columns -> cb, ct, cx (4), cj (2)
- *     fuse c, kh, kw -> k;  split k -> ko, ks, kk    chunk, instruction, its steps
+ *     split c -> ko, ks, kk; reorder kh, kw, ko, ..  chunk, instruction, its steps: of a loop with
+ *                                                    enough rounds, else of all, fused
+ *     transform_layout w (o, c, h, v) -> (o, h, v, c)
  *     bind rw threadIdx.z, ry threadIdx.y, cx threadIdx.x      thread 4*ry + cx of its warp
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
  *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       rows as they are multiplied: a
@@ -32,6 +34,8 @@ typedef struct {
     DeviceTile  t;
     const char *instruction;
     int64_t     steps, most; /* of the sum that it takes, that a block does at a time */
+    uint32_t    loop;   /* of the sum, of which chunks are parts; its number of loops: all, fused */
+    int64_t     rounds; /* of that loop */
 } TensorPlan;
 
 /* The instruction for these types that the target has; NULL: none. */
@@ -76,7 +80,7 @@ static void decide_tensor(Sched *s, void *plan)
             double least = NAN;
             for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2)
                 for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-                    if (t.k % t.chunk == 0 && fits_side(t.bm, ROWS, t.m) &&
+                    if (d->rounds % t.chunk == 0 && fits_side(t.bm, ROWS, t.m) &&
                         fits_side(t.bn, COLUMNS, t.n) && is_legal(&m, &t))
                         least = fmin(least, device_mma_cycles(&m, &t));
             if (!isnan(least))
@@ -91,7 +95,7 @@ static void decide_tensor(Sched *s, void *plan)
     for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2) {
         double least = NAN;
         for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-            if (t.k % t.chunk == 0 && is_legal(&m, &t))
+            if (d->rounds % t.chunk == 0 && is_legal(&m, &t))
                 least = fmin(least, device_mma_cycles(&m, &t));
         if (!isnan(least))
             candidate(&rows, t.tm, 0, least);
@@ -99,44 +103,106 @@ static void decide_tensor(Sched *s, void *plan)
     d->t.tm = t.tm = pick_factor(s, "rows", &rows);
     d->t.tn = t.bn;
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-        if (t.k % t.chunk == 0 && is_legal(&m, &t))
+        if (d->rounds % t.chunk == 0 && is_legal(&m, &t))
             candidate(&chunks, t.chunk, 0, device_mma_cycles(&m, &t));
     d->t.chunk = pick_factor(s, "chunk", &chunks);
 }
 
+/* One of the two panels of a chunk. */
+typedef struct {
+    const Operand *of;
+    const char    *loops;  /* that choose its rows, .. */
+    uint32_t       nloops; /* .. so many */
+    int64_t        cells;  /* of a thread's share */
+    bool           along;  /* they lie in memory as they are multiplied */
+} Side;
+
 /* An operand's part of a chunk in shared memory, its rows 16 bytes longer than an even number of
  * such.  It comes 16 bytes at a time where these lie as they are multiplied, and every thread has
- * as many of them. */
-static void stage(Sched *s, const Product *p, const Operand *o, const char *loops, uint32_t rows,
-                  int64_t cells, int64_t threads)
+ * as many of them; else as it lies. */
+static void stage(Sched *s, const Product *p, const Side *side)
 {
-    const char *name = o->tensor->name;
-    int64_t     quad = 16 / (int64_t)dtype_bytes(o->tensor->dtype);
+    const char *name = side->of->tensor->name;
+    int64_t     quad = 16 / (int64_t)dtype_bytes(side->of->tensor->dtype);
+    uint32_t    k = side->nloops; /* the first dimension of the sum */
+    StrBuf      order = strbuf(s->c->scratch);
 
-    step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%ko", name, p->block, loops);
+    step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%ko", name, p->block, side->loops);
     if (strcmp(p->block, name) != 0 && sched_block(s, name))
         step(s, "compute_inline %s", name);
-    step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, rows - 1,
+    step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, k - 1,
          (long long)(2 * quad), (long long)quad);
-    if (cells % (threads * quad))
-        return;
-    step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, rows + 1, (long long)quad,
-         name, name);
-    try_step(s, "tensorize %%%s.v with @async_copy", name);
+    if (!side->along) {
+        for (uint32_t i = 0; i < k; i++)
+            str_printf(&order, ", %%%s.shared.a%u", name, i);
+        step(s, "reorder %%%s.shared.a%u, %%%s.shared.a%u%s", name, k, name, k + 1, order.at);
+    } else if (side->cells % quad == 0) {
+        step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)quad,
+             name, name);
+        try_step(s, "tensorize %%%s.v with @async_copy", name);
+    }
+}
+
+/* The iterator whose rounds chunks are parts of; NULL: of several. */
+static const Atom *along_of(Sched *s, const Product *p, const TensorPlan *plan)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+
+    for (uint32_t i = b->nspatial; plan->loop < p->k.n && i < b->nspatial + b->nreduce; i++)
+        if (!strcmp(p->k.at[plan->loop],
+                    intern_printf(s->c->strings, "%s.%s", p->block, b->iter[i]->name)))
+            return b->iter[i];
+    return NULL;
+}
+
+/* Neighbouring numbers of a chunk are neighbours in memory: they are chosen by the last dimension
+ * alone, which a constant is stored for. */
+static bool lies_along(Sched *s, const Operand *o, const Atom *along, bool of_sum)
+{
+    uint32_t    d = o->tensor->ndim, at = d;
+    StrBuf      was = strbuf(s->c->scratch), now = strbuf(s->c->scratch);
+    const Atom *v;
+
+    if (!along)
+        return of_sum;
+    for (uint32_t i = 0; i < d; i++) {
+        if (idx_is_atom(o->index[i], &v) && v == along)
+            at = i;
+        str_printf(&was, i ? ", d%u" : "d%u", i);
+    }
+    for (uint32_t i = 0; i < d; i++)
+        if (i != at)
+            str_printf(&now, "d%u, ", i);
+    if (at + 1 == d)
+        return true;
+    return at < d && !sched_block(s, o->tensor->name) &&
+           try_step(s, "transform_layout %%%s (%s) -> (%sd%u)", o->tensor->name, was.at, now.at,
+                    at);
 }
 
 static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 {
     const DeviceTile *t = &plan->t;
     Loops             rows = p->m_inner ? p->n : p->m, columns = p->m_inner ? p->m : p->n;
-    Loops             both = p->both, sum = p->k, blocks = {0};
+    Loops             both = p->both, sum = p->k, blocks = {0}, outer = {0};
     const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const Loops      *every[] = {&both, &rows, &columns, &sum}, *outer[] = {&both};
+    const Loops      *every[] = {&both, &rows, &columns, &sum}, *front[] = {&both}, *k[] = {&outer};
+    const Atom       *along = along_of(s, p, plan);
+    const int64_t     threads = WARP_THREADS * (t->bm / t->tm);
+    Side              sides[2] = {{row, "%rw, %rt, %rh, %ry", 4, t->bm * t->chunk / threads, false},
+                                  {column, "%ct, %cx, %cj", 3, t->bn * t->chunk / threads, false}};
 
+    for (uint32_t i = 0; i < 2; i++)
+        sides[i].along =
+            lies_along(s, sides[i].of, along, sides[i].of == &p->a ? p->a_along_k : p->b_along_k);
     step(s, "reorder %s", loops_text(s, 4, every));
     loops_fuse(s, &rows, "r");
     loops_fuse(s, &columns, "c");
-    loops_fuse(s, &sum, "k");
+    for (uint32_t i = 0; along && i < sum.n; i++)
+        if (i != plan->loop)
+            loops_add(s, &outer, sum.at[i]);
+    if (!along)
+        loops_fuse(s, &sum, "k");
     step(s, "split %%%s by %lld tail=if -> %%rb, %%ri", rows.at[0], (long long)t->bm);
     step(s, "split %%ri by %lld -> %%rw, %%rv", (long long)t->tm);
     step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
@@ -144,10 +210,12 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "split %%%s by %lld tail=if -> %%cb, %%ci", columns.at[0], (long long)t->bn);
     step(s, "split %%ci by %d -> %%ct, %%cu", COLUMNS);
     step(s, "split %%cu by 2 -> %%cx, %%cj");
-    step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[0], (long long)t->chunk);
+    step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[along ? plan->loop : 0],
+         (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
-    step(s, "reorder %s%s%%rb, %%cb, %%rw, %%ry, %%cx, %%ko, %%ks, %%rt, %%ct, %%rh, %%cj, %%kk",
-         loops_text(s, 1, outer), both.n ? ", " : "");
+    step(s,
+         "reorder %s%s%%rb, %%cb, %%rw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, %%kk",
+         loops_text(s, 1, front), both.n ? ", " : "", loops_text(s, 1, k), outer.n ? ", " : "");
     if (s->refusal)
         return;
     for (uint32_t i = 0; i < both.n; i++)
@@ -161,9 +229,8 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "cache_write %s local at %%cx", p->block);
     if (p->follow)
         step(s, "reverse_compute_at %s %%cx", p->follow);
-    const int64_t threads = WARP_THREADS * (t->bm / t->tm);
-    stage(s, p, row, "%rw, %rt, %rh, %ry", 4, t->bm * t->chunk, threads);
-    stage(s, p, column, "%ct, %cx, %cj", 3, t->bn * t->chunk, threads);
+    for (uint32_t i = 0; i < 2; i++)
+        stage(s, p, &sides[i]);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
 }
@@ -191,7 +258,12 @@ bool tensor_product(Sched *s, const Product *p)
     if (p->a_along_k && p->b_along_k && p->k.n == 1)
         plan.t.wide = 16 / plan.t.bytes;
     plan.steps = 32 / plan.t.bytes;
-    if (plan.t.k % plan.steps)
+    for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
+        if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)
+            break;
+    if (plan.loop == p->k.n)
+        plan.rounds = p->k.cells;
+    if (plan.rounds % plan.steps)
         return false;
     sched_decide(s, decide_tensor, &plan);
     if (plan.t.bm && !s->refusal)
