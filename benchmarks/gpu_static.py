@@ -209,7 +209,7 @@ def report(args, model, nvdisasm):
         o = os.path.join(folder, "net.o")
         for _ in range(2 if args.summary else 1):
             begin = time.monotonic()
-            run(args, ["-c", model, *target, "-o", o] + ["--cache-dir=" + folder] * args.summary)
+            run(args, ["-c", model, *target, "-fweights=file", "-o", o] + ["--cache-dir=" + folder] * args.summary)
             seconds.append(time.monotonic() - begin)
         known = launches(run(args, ["compile", model, *target, "--emit=tir", "-o", "-"]))
         rows, bad = [], 0
