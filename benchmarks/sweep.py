@@ -16,7 +16,7 @@ where tvmcc does, the case counts as ratio 0.  The ratio is the time of the best
 
 Written are WORK/results.json, worst first, the tables on standard output, and WORK/results.svg: the ratios by
 class.  --than names another tvmcc, which takes turns with the others, to tell before from after.  For
--mcpu=haswell the engines are kept from AVX-512 by avx2.c, which answers their `cpuid`.
+-mcpu=haswell the engines are kept from AVX-512 by avx2.py, which answers their `cpuid`.
 """
 import argparse
 import concurrent.futures
@@ -34,6 +34,7 @@ import time
 
 import numpy as np
 
+import avx2
 import engines
 import operators
 
@@ -123,9 +124,7 @@ class Worker:
         self.a, self.engine, self.child = a, engine, None
 
     def start(self):
-        env = dict(os.environ)
-        if self.a.shim and self.engine in PEERS:
-            env.update(LD_PRELOAD=self.a.shim, ONEDNN_MAX_CPU_ISA="AVX2")
+        env = {**os.environ, **(self.a.hidden if self.engine in PEERS else {})}
         # In the work's folder: MNN's converter leaves a file where it runs.
         self.child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve", self.engine], cwd=self.a.work, env=env,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -374,12 +373,11 @@ def arguments():
 
 
 def without_avx512(a):
-    """The library that answers `cpuid` for an engine; none for processors that have what they have."""
+    """What hides AVX-512 from an engine; nothing where code is for processors that have it."""
     if not re.search("haswell|broadwell|znver[123]|x86-64-v3", a.mcpu):
-        return None
-    path = os.path.join(a.work, "libavx2.so")
-    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", os.path.join(HERE, "avx2.c"), "-o", path])
-    return path
+        return {}
+    folder = avx2.site(a.work, a.engines)
+    return {"LD_PRELOAD": avx2.library(a.work), "ONEDNN_MAX_CPU_ISA": "AVX2", **({"PYTHONPATH": folder} if folder else {})}
 
 
 def main():
@@ -396,7 +394,7 @@ def main():
     if not a.report:
         a.tools = {"tvmcc": a.tvmcc, **({"than": a.than} if a.than else {})}
         operators.build_runtime(a.work)
-        a.shim = without_avx512(a)
+        a.hidden = without_avx512(a)
         sweep(a, rows)
     if not a.replay:
         report(a, rows)
