@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Models that no schedule rule was looked at with: written after the rules, measured as they are.
 
-    unseen.py OUTDIR      as models.py does: shufflenet_v2, unet, vit_b16; then compare.py OUTDIR WORK
+    unseen.py OUTDIR [NAME..]      as models.py does; then compare.py OUTDIR WORK
+
+shufflenet_v2, unet and vit_b16 are of the first day; regnet_x, ghostnet and poolformer were written from their papers
+(Radosavovic et al., 2020; Han et al., 2020; Yu et al., 2022) later.
 """
 import sys
 
@@ -85,7 +88,82 @@ def vit_b16(layers=12, d=768, heads=12, patches=196):
     return g
 
 
-models.MODELS = [shufflenet_v2, unet, vit_b16]
+def regnet_x():  # 400MF: groups of 16 channels
+    g = G("regnet_x")
+    x = g.cbr(g.image(224), 32, 3, 2)
+    for c, n in ((32, 1), (64, 2), (160, 7), (400, 12)):
+        for i in range(n):
+            s = 2 if i == 0 else 1
+            y = g.cbr(g.cbr(g.cbr(x, c, 1), c, 3, s, g=c // 16), c, 1, act=None)
+            x = g.relu(g.add(y, x if i else g.cbr(x, c, 1, s, act=None)))
+    g.head(x)
+    return g
+
+
+def ghostnet():  # 1.0x
+    g = G("ghostnet")
+
+    def ghost(x, c, act="relu"):
+        first = g.cbr(x, c // 2, 1, act=act)
+        return g.concat([first, g.cbr(first, c // 2, 3, g=c // 2, act=act)])
+
+    def gate(x):
+        c = g.c[x]
+        q = g.relu(g.conv(g.op("GlobalAveragePool", x, m2=0.1), -(-c // 32) * 8, 1, bias=True))
+        q = g.op("HardSigmoid", g.conv(q, c, 1, bias=True), alpha=1 / 6, beta=0.5)
+        return g.op("Mul", x, q, m2=0.13)
+
+    x = g.cbr(g.image(224), 16, 3, 2)
+    for k, t, c, se, s in ((3, 16, 16, 0, 1), (3, 48, 24, 0, 2), (3, 72, 24, 0, 1), (5, 72, 40, 1, 2), (5, 120, 40, 1, 1),
+                           (3, 240, 80, 0, 2), (3, 200, 80, 0, 1), (3, 184, 80, 0, 1), (3, 184, 80, 0, 1), (3, 480, 112, 1, 1),
+                           (3, 672, 112, 1, 1), (5, 672, 160, 1, 2), (5, 960, 160, 0, 1), (5, 960, 160, 1, 1),
+                           (5, 960, 160, 0, 1), (5, 960, 160, 1, 1)):
+        cin, y = g.c[x], ghost(x, t)
+        if s > 1:
+            y = g.cbr(y, t, k, s, g=t, act=None)
+        y = ghost(gate(y) if se else y, c, None)
+        if s > 1 or cin != c:
+            x = g.cbr(g.cbr(x, cin, k, s, g=cin, act=None), c, 1, act=None)
+        x = g.add(y, x)
+    x = g.op("GlobalAveragePool", g.cbr(x, 960, 1), m2=0.2)
+    x = g.op("Flatten", g.relu(g.conv(x, 1280, 1, bias=True)), axis=1)
+    g.output(g.fc(x, 1280, 1000))
+    return g
+
+
+def poolformer():  # S12
+    g = G("poolformer")
+
+    def affine(x, low, high):
+        scale = g.rng.uniform(low, high, (g.c[x], 1, 1)).astype(np.float32)
+        return g.op("Mul", x, g.init(scale), m2=g.m2[x] * high * high)
+
+    def norm(x, size):  # one group
+        c = g.c[x]
+        y = g.op("Reshape", x, g.ints(1, 1, c * size * size))
+        y = g.op("InstanceNormalization", y, g.init(np.ones(1, np.float32)), g.init(np.zeros(1, np.float32)), m2=1.0)
+        y = affine(g.op("Reshape", y, g.ints(1, c, size, size), c=c), 0.8, 1.2)
+        return g.op("Add", y, g.init(g.randn(c, 1, 1, std=0.1)))
+
+    def gelu(x):
+        e = g.op("Erf", g.op("Div", x, g.const(2.0 ** 0.5)))
+        return g.op("Mul", g.op("Mul", x, g.op("Add", e, g.const(1.0))), g.const(0.5), m2=0.42)
+
+    x, size = g.conv(g.image(224), 64, 7, 4, p=2, bias=True), 56
+    for c, n in ((64, 2), (128, 2), (320, 6), (512, 2)):
+        if c > 64:
+            x, size = g.conv(x, c, 3, 2, bias=True), (size + 1) // 2
+        for _ in range(n):
+            y = norm(x, size)
+            y = g.op("Sub", g.pool("AveragePool", y, 3, 1, 1, count_include_pad=0), y, m2=1.0)
+            x = g.add(x, affine(y, 0.4, 0.6))
+            y = g.conv(gelu(g.conv(norm(x, size), 4 * c, 1, bias=True)), c, 1, bias=True)
+            x = g.add(x, affine(y, 0.4, 0.6))
+    g.head(norm(x, size))
+    return g
+
+
+models.MODELS = [shufflenet_v2, unet, vit_b16, regnet_x, ghostnet, poolformer]
 
 if __name__ == "__main__":
     models.main()
