@@ -3,6 +3,7 @@
 
     bounds.py MODEL -- -mcpu=znver4                                               all kernels with products
     bounds.py MODEL --than OLD -- -mtriple=aarch64-linux-gnu -mcpu=cortex-a72     those that another tvmcc compiles otherwise
+    bounds.py --seed S --count N [--cpus CPU..] [--worst N] -- -mtriple=..        those of operators drawn at random (sweep_cases.py), CPU by CPU
 
 Of the tiles that a kernel calls, or of itself, the innermost loop with most multiply-adds counts. llvm-mca says how many cycles a round
 of it takes with all operands in L1, and how many its multiply-adds alone, side by side; the kernel's multiply-adds, each a lane, say how
@@ -10,6 +11,7 @@ often it runs. `code` is what a kernel and its tiles are, in bytes: what exceeds
 llvm-mca does not know. What caches move is not in it either (`profile --predict`).
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -17,6 +19,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LEAST_MADDS = 20000  # of a kernel drawn: of fewer, what is around the loops is most
 LANES = {"zmm": 16, "ymm": 8, "xmm": 4, ".4s": 4, ".2s": 2}
 PRODUCT = re.compile(r"^\s+(vfn?m(add|sub)\d*ps|fml[as])\b")
 JUMP = re.compile(r"^\s+(?:j[a-z]+|b\.[a-z]+|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s*(\.L\w+)")
@@ -107,15 +110,50 @@ class Model:
         return machine.cycles(body) * rounds, machine.cycles(apart(body)) * rounds, n, size
 
 
+def drawn(a, options):
+    """Of each CPU a line: the mean share and how many are below; then the worst."""
+    import sweep_cases
+    cases = [c for k in range(0, 2 * a.count, 2) if not (c := sweep_cases.draw(a.seed, k)).loose]
+
+    def shares(case, cpu):
+        of = [*options, "-mcpu=" + cpu]
+        with tempfile.TemporaryDirectory() as work:
+            path = os.path.join(work, "case.onnx")
+            with open(path, "wb") as f:
+                f.write(case.model)
+            model, machine = Model(a.tvmcc, path, of, work), Machine(a.mca, of)
+            rows = [(k, r) for k in model.madds if (r := model.row(machine, k)) and model.madds[k] >= LEAST_MADDS]
+        return [(r[1] / r[0], cpu, case.k, k.split(".")[0], case.text) for k, r in rows]
+
+    print("| CPU | kernels | mean % | 5 % | below 80 % | below 50 % |\n|---|---:|---:|---:|---:|---:|")
+    worst = []
+    with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        for cpu in a.cpus:
+            found = sorted(row for rows in pool.map(lambda case, cpu=cpu: shares(case, cpu), cases) for row in rows)
+            v = [row[0] for row in found]
+            print(f"| {cpu} | {len(v)} | {100 * sum(v) / len(v):.0f} | {100 * v[len(v) // 20]:.0f} | {sum(x < 0.8 for x in v)} | "
+                  f"{sum(x < 0.5 for x in v)} |", flush=True)
+            worst += found[:a.worst]
+    for share, cpu, k, kernel, text in worst:
+        print(f"{share:.2f} {cpu}, case {k}: {kernel}: {text}")
+
+
 def main():
     args = sys.argv[1:]
     options = args[args.index("--") + 1:] if "--" in args else []
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model")
+    p.add_argument("model", nargs="?")
+    p.add_argument("--seed", type=int)
+    p.add_argument("--count", type=int, default=100, help="of operators, each alone")
+    p.add_argument("--cpus", nargs="+", default=["cortex-a53", "cortex-a72", "neoverse-n1", "apple-m1"])
+    p.add_argument("--worst", type=int, default=10, help="how many are listed of a CPU")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--tvmcc", default=os.path.join(HERE, "../build/release/bin/tvmcc"))
     p.add_argument("--than", help="another tvmcc")
     p.add_argument("--mca", default="llvm-mca-19")
     a = p.parse_args(args[:args.index("--")] if "--" in args else args)
+    if a.seed is not None:
+        return drawn(a, options)
     if not any(o.startswith("-mcpu=") for o in options):
         sys.exit("bounds.py: the CPU is missing: .. -- -mcpu=NAME")
     machine = Machine(a.mca, options)
