@@ -275,6 +275,7 @@ const Expr *build_grid_sample(const Build *b, const Expr *x, const Expr *grid,
  * dimensions.  product: of batches of matrices. */
 typedef struct {
     const Expr *x, *weight, *offset, *mask;
+    bool        ends; /* cells go on to their far ends, and end there: else they fade to 0 */
     BuildWindow window;
     int64_t     group, parts;
     const Expr *(*product)(const Build *b, void *user, const Expr *x, const Expr *y);

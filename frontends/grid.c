@@ -254,11 +254,23 @@ static bool deformed_size(const Build *b, const BuildDeformed *d, int64_t *out)
     return true;
 }
 
+/* Where places are of the picture. */
+static const Expr *within(const Grid *g, const Expr *const *at)
+{
+    const Build *b = g->b;
+    const Expr  *in[2];
+
+    for (uint32_t i = 0; i < 2; i++)
+        in[i] = build2(b, "logical_and", build_by(b, "greater_equal", at[i], 0),
+                       build_by(b, "less", at[i], (double)g->size[i]), NULL);
+    return build2(b, "logical_and", in[0], in[1], NULL);
+}
+
 /* The cells that each result sees, sampled beside their places by the offsets and times the mask,
  * are columns of a matrix product with the weight: [N, group, C/group * taps, H'*W']. */
 const Expr *build_deform_conv(const Build *b, const BuildDeformed *d)
 {
-    Grid        g = {.b = b, .padding = ZEROS, .dims = 2};
+    Grid        g = {.b = b, .dims = 2};
     int64_t     size[2], places, taps = d->window.kernel[0] * d->window.kernel[1], channels;
     int64_t     N = build_dim(b, d->x, 0), C = build_dim(b, d->x, 1);
     const Expr *at[2], *offset, *x, *w;
@@ -279,7 +291,10 @@ const Expr *build_deform_conv(const Build *b, const BuildDeformed *d)
     }
     if (!at[0] || !at[1] || !g.x)
         return NULL;
+    g.padding = d->ends ? BORDER : ZEROS;
     x = sample(&g, "linear", at);
+    if (d->ends && x)
+        x = build_where(b, within(&g, at), x, build_scalar(b, x, 0));
     if (d->mask)
         x = build2(b, "multiply", x, build_reshape(b, d->mask, 3, (int64_t[]){g.N, 1, g.P}), NULL);
     channels = build_dim(b, d->weight, 0);

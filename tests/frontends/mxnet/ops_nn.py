@@ -147,3 +147,45 @@ def loops(m):
     a, b = m.x("a", m.f32(1)), m.x("b", m.f32(1))
     m.out(C.cond(a * b < 5, lambda: (a + 5) * (b + 5), lambda: (a - 5) * (b - 5)))
     m.out(*C.cond(a > 5, lambda: [a + b, b], lambda: [a - b, a]))
+
+
+@model
+def regions(m):
+    x = m.x("x", m.f32(2, 3, 8, 10))
+    rois = m.x("rois", np.array([[0, 0, 0, 7, 7], [1, 2, 3, 15, 12], [0, 5, 5, 6, 6], [1, 0, 0, 19, 15]], np.float32))
+    m.out(S.ROIPooling(x, rois, pooled_size=(3, 2), spatial_scale=0.5, name="pool"), S.ROIPooling(x, rois, pooled_size=(2, 2), spatial_scale=0.4, name="pool4"))
+    m.out(C.ROIAlign(x, rois, pooled_size=(2, 3), spatial_scale=0.5, sample_ratio=2, name="align"), C.ROIAlign(x, rois, pooled_size=(2, 2), spatial_scale=0.5, name="any"))
+    y = m.x("y", m.f32(2, 3, 8, 10))
+    m.out(S.Correlation(x, y, max_displacement=2, pad_size=2, name="c1"), S.Correlation(x, y, kernel_size=3, max_displacement=2, stride1=2, stride2=2, pad_size=3, is_multiply=False, name="c3"))
+
+
+@model
+def sampling(m):
+    x = m.x("x", m.f32(2, 3, 6, 7))
+    theta, grid, flow = m.x("theta", m.f32(2, 6)), m.x("grid", m.f32(2, 2, 4, 5, lo=-1.3, hi=1.3)), m.x("flow", m.f32(2, 2, 4, 5))
+    m.out(S.GridGenerator(theta, transform_type="affine", target_shape=(3, 4), name="affine"), S.GridGenerator(flow, transform_type="warp", name="warp"))
+    m.out(S.BilinearSampler(x, grid, name="sampler"), S.SpatialTransformer(x, theta, target_shape=(4, 3), transform_type="affine", sampler_type="bilinear", name="transformer"))
+    m.out(m.layer(C.DeformableConvolution, x, dict(offset=(2, 18, 6, 7), weight=(4, 3, 3, 3), bias=(4,)), "deformed", kernel=(3, 3), pad=(1, 1), num_filter=4))
+    m.out(m.layer(C.ModulatedDeformableConvolution, x, dict(offset=(2, 18, 3, 4), mask=(2, 9, 3, 4), weight=(4, 3, 3, 3), bias=(4,)), "modulated", kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=4))
+
+
+@model
+def boxes(m):
+    x = m.x("x", m.f32(1, 2, 3, 4))
+    prior = C.MultiBoxPrior(x, sizes=(0.4, 0.2), ratios=(1, 2, 0.5), name="prior")
+    m.out(prior, C.MultiBoxPrior(x, sizes=(0.7,), ratios=(2, 1), clip=True, steps=(0.3, 0.2), offsets=(0.4, 0.6), name="clipped"))
+    A = 3 * 4 * 4
+    probs = m.x("probs", np.exp(m.f32(2, 4, A, hi=2)) / 8)
+    loc = m.x("loc", m.f32(2, A * 4))
+    m.out(C.MultiBoxDetection(probs, loc, prior, threshold=0.3, nms_threshold=0.4, name="detection"))
+    m.out(C.MultiBoxDetection(probs, loc, prior, threshold=0.3, nms_threshold=0.3, force_suppress=True, name="forced"))
+    m.out(C.MultiBoxDetection(probs, loc, prior, threshold=0.3, nms_threshold=0.4, nms_topk=9, name="top"))
+    m.out(C.MultiBoxDetection(probs, loc, prior, threshold=0.4, nms_threshold=-1, clip=False, name="all"))
+    corners = np.sort(m.f32(2, 12, 2, 2, lo=0, hi=1), axis=2).reshape(2, 12, 4)
+    rows = m.x("rows", np.concatenate([m.ints(0, 3, 2, 12, 1), m.f32(2, 12, 1, lo=0, hi=1), corners], axis=2))
+    m.out(C.box_nms(rows, overlap_thresh=0.1, valid_thresh=0.2, coord_start=2, score_index=1, id_index=0, name="nms"))
+    m.out(C.box_nms(rows, overlap_thresh=0.1, valid_thresh=0.2, topk=5, coord_start=2, score_index=1, id_index=0, force_suppress=True, out_format="center", name="nms_forced"))
+    m.out(C.box_nms(rows, overlap_thresh=0.2, coord_start=2, score_index=1, id_index=0, background_id=1, in_format="center", name="nms_center"))
+    m.out(C.box_decode(m.x("deltas", m.f32(2, 5, 4)), m.x("anchors", m.f32(1, 5, 4, lo=0, hi=1)), std0=0.1, std1=0.1, std2=0.2, std3=0.2, name="decode"))
+    m.out(C.box_decode(m.x("deltas2", m.f32(2, 5, 4)), m.x("anchors2", m.f32(1, 5, 4, lo=0, hi=1)), clip=0.3, format="corner", name="decode_corner"))
+    m.out(C.box_iou(m.x("b1", corners[0]), m.x("b2", corners[1]), name="iou"))
