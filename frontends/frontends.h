@@ -14,6 +14,7 @@
  *   coreml/             Core ML: .mlmodel and .mlpackage
  *   darknet/            Darknet: .cfg and .weights
  *   mxnet/              MXNet: -symbol.json and .params
+ *   caffe2/             Caffe2: predict_net.pb and init_net.pb
  *   relay/              text of Relay modules
  */
 #ifndef TVMCC_FRONTENDS_H

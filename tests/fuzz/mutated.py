@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json|mlmodel] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json|mlmodel|predict_net.pb] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -30,7 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
 MODELS = ["examples", "build/suite-cases", "tests/models", "tests/graphs"] + [
     "tests/frontends/" + f for f in ("onnx", "tflite", "pytorch", "darknet", "keras", "coreml")]
-FOLDERS = {"pb": ["tests/frontends/tensorflow"], "json": ["tests/frontends/mxnet"]}  # where else such files are something else
+FOLDERS = {"pb": ["tests/frontends/tensorflow"], "json": ["tests/frontends/mxnet"],
+           "predict_net.pb": ["tests/frontends/caffe2"]}  # where else such files are something else
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 FIELDS = {"mlmodel": 5000}  # numbers of fields below this, not below 1000
@@ -305,8 +306,8 @@ def mutate_symbol(rng, data):
 
 
 def shapes(path):
-    """What the module at `path` does not say of its inputs, by the values beside it; the weights of a .cfg or .json."""
-    beside = {"-symbol.json": "-0000.params", ".cfg": ".weights"}
+    """What the module at `path` does not say of its inputs, by the values beside it; the weights that lie beside it."""
+    beside = {"-symbol.json": "-0000.params", ".cfg": ".weights", ".predict_net.pb": ".init_net.pb"}
     options = [x for k, v in beside.items() if path.endswith(k) for x in ("--weights", path[:-len(k)] + v)]
     if path.endswith(".pt") and os.path.exists(path[:-3] + ".in.npz"):
         with zipfile.ZipFile(path[:-3] + ".in.npz") as z:

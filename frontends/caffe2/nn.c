@@ -1,0 +1,350 @@
+/* Convolutions, products, pooling, what normalizes, images of other sizes. */
+#include "frontends/caffe2/caffe2.h"
+
+#include <string.h>
+
+static Ints pads_of(const Build *b, const BuildWindow *w)
+{
+    return ints_of(b->c, 4, (int)w->begin[0], (int)w->begin[1], (int)w->end[0], (int)w->end[1]);
+}
+
+static const Expr *with_bias(C2Node *n, const Expr *y)
+{
+    BiasAddAttrs *a = ATTRS(&n->b, BiasAddAttrs);
+
+    a->axis = 1;
+    return y && n->nin > 2 ? build2(&n->b, "nn.bias_add", y, n->in[2], a) : y;
+}
+
+/* ---- convolutions ----------------------------------------------------------------------------------- */
+
+/* legacy_pad of Caffe2's first versions: none of them, VALID, SAME, and Caffe's way to count
+ * windows. */
+enum { NOTSET, VALID, SAME, CAFFE };
+
+static bool legacy_pads(C2Node *n, const Expr *x, uint32_t dims, BuildWindow *w, bool *ceil)
+{
+    int64_t legacy = c2_int(n, "legacy_pad", NOTSET);
+
+    *ceil = legacy == CAFFE;
+    if (legacy < NOTSET || legacy > CAFFE)
+        return c2_error(n, E_IMPORT, "legacy_pad=%lld", (long long)legacy);
+    for (uint32_t i = 0; i < dims && legacy == VALID; i++)
+        w->begin[i] = w->end[i] = 0;
+    for (uint32_t i = 0; i < dims && legacy == SAME; i++)
+        if (!build_same(&n->b, expr_form(x, 2 + i), w->kernel[i], w->stride[i], w->dilation[i],
+                        &w->begin[i], &w->end[i]))
+            return false;
+    return true;
+}
+
+/* Data and weights with their channels first; how many dimensions are behind these, 0 with an
+ * error. */
+static uint32_t operands(C2Node *n, const Expr **x, const Expr **w)
+{
+    bool        ok, last = c2_channels_last(n, &ok);
+    const Expr *k;
+
+    *w = n->in[1];
+    if (!ok || !(*x = c2_image(n, 0, 3, 5)) || !c2_rank(n, 1, expr_rank(*x), expr_rank(*x)))
+        return 0;
+    if (last && (*w = build_channels_first(&n->b, *w)) && (k = build_fold(&n->b, *w)))
+        *w = k;
+    return *w ? expr_rank(*x) - 2 : 0;
+}
+
+bool c2_conv(C2Node *n)
+{
+    const Build *b = &n->b;
+    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+    const Expr  *x, *w, *y;
+    int64_t      group = c2_int(n, "group", 1);
+    uint32_t     dims = operands(n, &x, &w);
+    BuildWindow  k = {.kernel = {0}};
+    bool         ceil;
+
+    if (!dims || !c2_window(n, dims, &k) || !legacy_pads(n, x, dims, &k, &ceil))
+        return false;
+    if (group < 1 || group > INT32_MAX || build_dim(b, x, 1) != build_dim(b, w, 1) * group ||
+        build_dim(b, w, 0) % group)
+        return c2_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
+                        type_text(b->c, w->type), (long long)group, type_text(b->c, x->type));
+    for (uint32_t i = 0; i < dims; i++)
+        if (build_dim(b, w, 2 + i) != k.kernel[i])
+            return c2_error(n, E_IMPORT, "weights %s for a kernel of %lld",
+                            type_text(b->c, w->type), (long long)k.kernel[i]);
+    if (dims == 3)
+        return c2_image_done(n, with_bias(n, build_conv_volume(b, x, w, &k, group, "")));
+    if (dims == 1) {
+        Conv1dAttrs *line = ATTRS(b, Conv1dAttrs);
+
+        line->strides = ints_dup(b->c, k.stride, 1);
+        line->dilation = ints_dup(b->c, k.dilation, 1);
+        line->padding = ints_of(b->c, 2, (int)k.begin[0], (int)k.end[0]);
+        line->groups = group;
+        return c2_image_done(n, with_bias(n, build2(b, "nn.conv1d", x, w, line)));
+    }
+    a->strides = ints_dup(b->c, k.stride, 2);
+    a->dilation = ints_dup(b->c, k.dilation, 2);
+    a->padding = pads_of(b, &k);
+    a->groups = group;
+    a->channels = build_dim(b, w, 0);
+    a->kernel_size = ints_dup(b->c, k.kernel, 2);
+    y = build2(b, "nn.conv2d", x, w, a);
+    return c2_image_done(n, with_bias(n, y));
+}
+
+/* Weights [I, O of a group, H, W]. */
+bool c2_conv_transpose(C2Node *n)
+{
+    static const char *const each[] = {"adj_h", "adj_w"};
+    const Build             *b = &n->b;
+    Conv2dTransposeAttrs    *a = ATTRS(b, Conv2dTransposeAttrs);
+    const Expr              *x, *w;
+    int64_t                  group = c2_int(n, "group", 1), extra[2];
+    BuildWindow              k = {.kernel = {0}};
+
+    if (operands(n, &x, &w) != 2)
+        return c2_error(n, E_UNSUPPORTED, "data of other than four dimensions");
+    if (!c2_window(n, 2, &k) || !c2_sizes(n, "adj", "adjs", 2, each, 0, 0, extra))
+        return false;
+    if (c2_int(n, "legacy_pad", NOTSET) != NOTSET)
+        return c2_error(n, E_UNSUPPORTED, "legacy_pad");
+    if (group < 1 || group > INT32_MAX || build_dim(b, w, 0) != build_dim(b, x, 1) ||
+        build_dim(b, w, 0) % group || build_dim(b, w, 2) != k.kernel[0] ||
+        build_dim(b, w, 3) != k.kernel[1])
+        return c2_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
+                        type_text(b->c, w->type), (long long)group, type_text(b->c, x->type));
+    a->strides = ints_dup(b->c, k.stride, 2);
+    a->dilation = ints_dup(b->c, k.dilation, 2);
+    a->padding = pads_of(b, &k);
+    a->output_padding = ints_dup(b->c, extra, 2);
+    a->groups = group;
+    a->channels = build_dim(b, w, 1) * group;
+    a->kernel_size = ints_dup(b->c, k.kernel, 2);
+    return c2_image_done(n, with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a)));
+}
+
+/* ---- products --------------------------------------------------------------------------------------- */
+
+/* As [before axis, from it on]. */
+static const Expr *as_matrix(C2Node *n, uint32_t i, const char *name)
+{
+    uint32_t axis, rank = expr_rank(n->in[i]);
+
+    if (!c2_rank(n, i, 1, MAX_RANK) || !c2_axis(n, c2_int(n, name, 1), rank + 1, &axis))
+        return NULL;
+    return rank == 2 && axis == 1 ? n->in[i] : build_matrix(&n->b, n->in[i], axis);
+}
+
+/* Weights [outputs, inputs], of FCTransposed [inputs, outputs]. */
+bool c2_fc(C2Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = as_matrix(n, 0, "axis"), *w = x ? as_matrix(n, 1, "axis_w") : NULL, *y;
+    uint32_t     axis;
+    const Idx   *dims[MAX_RANK + 1];
+
+    if (!w || !c2_axis(n, c2_int(n, "axis", 1), expr_rank(n->in[0]) + 1, &axis))
+        return false;
+    y = with_bias(n, build2(b, n->row->relay, x, w, NULL));
+    if (!y || axis == 1)
+        return c2_done(n, y);
+    for (uint32_t i = 0; i < axis; i++)
+        dims[i] = expr_form(n->in[0], i);
+    dims[axis] = expr_form(y, 1);
+    return c2_done(n, build_reshape_to(b, y, axis + 1, dims));
+}
+
+bool c2_matmul(C2Node *n)
+{
+    MatmulAttrs *a = ATTRS(&n->b, MatmulAttrs);
+    const Expr  *x = as_matrix(n, 0, "axis_a"), *y = x ? as_matrix(n, 1, "axis_b") : NULL;
+
+    a->transpose_a = c2_int(n, "trans_a", 0);
+    a->transpose_b = c2_int(n, "trans_b", 0);
+    return y && c2_done(n, build2(&n->b, "nn.matmul", x, y, a));
+}
+
+bool c2_batch_matmul(C2Node *n)
+{
+    BatchMatmulAttrs *a = ATTRS(&n->b, BatchMatmulAttrs);
+
+    if (!c2_rank(n, 0, 3, MAX_RANK) || !c2_rank(n, 1, 3, MAX_RANK))
+        return false;
+    a->transpose_a = c2_int(n, "trans_a", 0);
+    a->transpose_b = c2_int(n, "trans_b", 0);
+    return c2_done(n, build2(&n->b, "nn.batch_matmul", n->in[0], n->in[1], a));
+}
+
+/* ---- pooling ---------------------------------------------------------------------------------------- */
+
+bool c2_pool(C2Node *n)
+{
+    const Build *b = &n->b;
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    const Expr  *x = c2_image(n, 0, 4, 5);
+    uint32_t     dims = x ? expr_rank(x) - 2 : 0;
+    bool         mean = !strcmp(n->row->name, "AveragePool"), ceil;
+    BuildWindow  w = {.kernel = {0}};
+
+    if (!x)
+        return false;
+    if (c2_int(n, "global_pooling", 0))
+        return c2_image_done(
+            n, build_reduce_image(b, mean ? "mean" : "max", x, dims, (int64_t[]){2, 3, 4}, true));
+    if (!c2_window(n, dims, &w) || !legacy_pads(n, x, dims, &w, &ceil))
+        return false;
+    for (uint32_t i = 0; i < dims; i++)
+        if (w.begin[i] >= w.kernel[i] || w.end[i] >= w.kernel[i] || (mean && w.dilation[i] != 1))
+            return c2_error(n, E_IMPORT, "windows of %lld, %lld apart, and %lld cells of padding",
+                            (long long)w.kernel[i], (long long)w.dilation[i],
+                            (long long)w.begin[i]);
+    if (dims == 3)
+        return c2_image_done(
+            n, build_pool_volume(b, n->row->relay, x, &w,
+                                 (BuildPooling){ceil, mean && c2_int(n, "count_include_pad", 0)}));
+    a->pool_size = ints_dup(b->c, w.kernel, 2);
+    a->strides = ints_dup(b->c, w.stride, 2);
+    a->dilation = ints_dup(b->c, w.dilation, 2);
+    a->padding = pads_of(b, &w);
+    a->ceil_mode = ceil;
+    a->count_include_pad = mean && c2_int(n, "count_include_pad", 0);
+    return c2_image_done(n, build1(b, n->row->relay, x, a));
+}
+
+/* ---- softmax, what normalizes ----------------------------------------------------------------------- */
+
+/* Over all cells from the axis on. */
+bool c2_softmax(C2Node *n)
+{
+    const Build  *b = &n->b;
+    SoftmaxAttrs *a = ATTRS(b, SoftmaxAttrs);
+    uint32_t      axis, rank = expr_rank(n->in[0]);
+    const Expr   *y;
+
+    if (!c2_rank(n, 0, 1, MAX_RANK) || !c2_axis(n, c2_int(n, "axis", rank > 1), rank, &axis))
+        return false;
+    a->axis = axis;
+    if (axis + 1 == rank)
+        return c2_done(n, build1(b, n->row->relay, n->in[0], a));
+    a->axis = 1;
+    y = build1(b, n->row->relay, build_matrix(b, n->in[0], axis), a);
+    return c2_done(n, y ? build_reshape_to(b, y, rank, expr_forms(n->in[0]).at) : NULL);
+}
+
+bool c2_spatial_bn(C2Node *n)
+{
+    const Build    *b = &n->b;
+    BatchNormAttrs *a = ATTRS(b, BatchNormAttrs);
+    const Expr     *x = c2_image(n, 0, 2, 5), *args[5] = {x};
+
+    if (!x)
+        return false;
+    if (!c2_int(n, "is_test", 0))
+        return c2_error(n, E_UNSUPPORTED, "is_test=0, which is for training");
+    for (uint32_t i = 1; i < 5; i++) {
+        if (!c2_rank(n, i, 1, 1))
+            return false;
+        args[i] = n->in[i];
+    }
+    a->epsilon = c2_float(n, "epsilon", 1e-5);
+    return c2_image_done(n, build_proj(b, build_call(b, n->row->relay, 5, args, a), 0));
+}
+
+bool c2_instance_norm(C2Node *n)
+{
+    const Build   *b = &n->b;
+    VarianceAttrs *v = ATTRS(b, VarianceAttrs);
+    const Expr    *x = c2_image(n, 0, 4, 4), *mean, *root;
+    int64_t        axes[2] = {2, 3};
+
+    if (!x || !c2_rank(n, 1, 1, 1) || !c2_rank(n, 2, 1, 1))
+        return false;
+    v->axis = ints_dup(b->c, axes, 2);
+    v->keepdims = true;
+    mean = build_reduce(b, "mean", x, 2, axes, true);
+    root = build2(b, "variance", x, mean, v);
+    root = build1(b, "sqrt", build_by(b, "add", root, c2_float(n, "epsilon", 1e-5)), NULL);
+    x = build_div(b, build_sub(b, x, mean), root);
+    x = build_mul(b, x, build_along(b, n->in[1], 4, 1));
+    return c2_image_done(n, build_add(b, x, build_along(b, n->in[2], 4, 1)));
+}
+
+bool c2_lrn(C2Node *n)
+{
+    const Expr *x = c2_image(n, 0, 4, 4);
+    int64_t     size = c2_int(n, "size", 0);
+
+    if (!x)
+        return false;
+    if (size < 1 || size > 4096 || size % 2 == 0)
+        return c2_error(n, E_IMPORT, "size=%lld", (long long)size);
+    return c2_image_done(n,
+                         build_lrn(&n->b, x, size / 2, size / 2, c2_float(n, "bias", 1),
+                                   c2_float(n, "alpha", 0) / (double)size, c2_float(n, "beta", 0)));
+}
+
+/* ---- images ----------------------------------------------------------------------------------------- */
+
+bool c2_resize(C2Node *n)
+{
+    const Build   *b = &n->b;
+    Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
+    bool           near = !strcmp(n->row->name, "ResizeNearest");
+    const Expr    *x = c2_image(n, 0, 4, 4);
+    int64_t        size[2];
+    double         scale[2] = {c2_float(n, "height_scale", 1), c2_float(n, "width_scale", 1)};
+
+    for (uint32_t i = 0; i < 2 && x; i++) {
+        if (!(scale[i] > 0 && scale[i] < 4096))
+            return c2_error(n, E_IMPORT, "a scale of %g", scale[i]);
+        size[i] = (int64_t)((double)build_dim(b, x, 2 + i) * scale[i]);
+        if (size[i] < 1 || size[i] > INT32_MAX)
+            return c2_error(n, E_IMPORT, "%lld cells", (long long)size[i]);
+    }
+    if (!x)
+        return false;
+    a->size = dims_of_i64(b->c, size, 2);
+    a->method = near ? "nearest_neighbor" : "linear";
+    a->coordinate_transformation_mode = near ? "asymmetric" : "align_corners";
+    a->rounding_method = "floor";
+    return c2_image_done(n, build1(b, "image.resize2d", x, a));
+}
+
+/* [g, C / g] channels become [C / g, g]. */
+bool c2_channel_shuffle(C2Node *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *x = c2_image(n, 0, 4, 4), *y;
+    int64_t      group = c2_int(n, "group", 1), C;
+
+    if (!x)
+        return false;
+    C = build_dim(b, x, 1);
+    if (group < 1 || C % group)
+        return c2_error(n, E_IMPORT, "%lld groups of %lld channels", (long long)group,
+                        (long long)C);
+    y = build_reshape_to(b, x, 5,
+                         (const Idx *[]){expr_form(x, 0), idx_const(A, group),
+                                         idx_const(A, C / group), expr_form(x, 2),
+                                         expr_form(x, 3)});
+    y = build_transpose(b, y, 5, (int64_t[]){0, 2, 1, 3, 4});
+    return c2_image_done(n, y ? build_reshape_to(b, y, 4, expr_forms(x).at) : NULL);
+}
+
+bool c2_pad_image(C2Node *n)
+{
+    static const char *const each[] = {"pad_t", "pad_l", "pad_b", "pad_r"};
+    const Expr              *x = c2_image(n, 0, 4, 4);
+    int64_t                  v[4], pads[8] = {0};
+    const char              *mode = c2_text(n, "mode", "constant");
+
+    if (!x || !c2_sizes(n, "pad", "pads", 4, each, 0, 0, v))
+        return false;
+    if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge"))
+        return c2_error(n, E_UNSUPPORTED, "mode '%s'", mode);
+    pads[4] = v[0], pads[5] = v[2], pads[6] = v[1], pads[7] = v[3];
+    return c2_image_done(n, build_pad(&n->b, x, pads, c2_float(n, "value", 0), mode));
+}

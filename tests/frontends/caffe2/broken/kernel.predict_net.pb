@@ -1,0 +1,3 @@
+
+kernel
+xy"MaxPool:x:w:bBy

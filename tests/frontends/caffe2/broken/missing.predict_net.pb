@@ -1,0 +1,5 @@
+
+missing
+x
+w
+by"FC:x:w:bBy

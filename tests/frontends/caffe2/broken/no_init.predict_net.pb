@@ -1,0 +1,5 @@
+
+no_init
+x
+w
+by"FC:x:w:bBy

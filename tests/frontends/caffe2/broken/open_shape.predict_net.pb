@@ -1,0 +1,6 @@
+
+
+open_shape
+x
+w
+by"FC:x:w:bBy

@@ -1,0 +1,4 @@
+
+operands
+x
+wy"FC:x:w:bBy

@@ -1,0 +1,5 @@
+
+	operators
+xa"Foo
+ac"Bar
+cy"Foo:x:w:bBy

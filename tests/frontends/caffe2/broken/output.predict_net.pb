@@ -1,0 +1,5 @@
+
+output
+x
+w
+by"FC:x:w:bBz

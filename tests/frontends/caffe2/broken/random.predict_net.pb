@@ -1,0 +1,5 @@
+
+random
+x
+w
+by"FC:x:w:bBy

@@ -1,0 +1,5 @@
+
+values
+x
+w
+by"FC:x:w:bBy

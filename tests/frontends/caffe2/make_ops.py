@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Writes models/: small nets of all operators with results written out in numpy (frontends.caffe2.run).
+
+    make_ops.py FOLDER [NAME..]
+"""
+import math
+import os
+import sys
+import zlib
+
+import numpy as np
+from net import given, net, op, place
+
+MODELS = {}
+
+
+def model(f):
+    MODELS[f.__name__] = f
+    return f
+
+
+class Model:
+    def __init__(self, name):
+        self.name = name
+        self.random = np.random.default_rng(zlib.crc32(name.encode()))
+        self.inputs, self.weights, self.ops, self.results = {}, {}, [], {}
+
+    def f32(self, *shape, lo=-1, hi=1):
+        return self.random.uniform(lo, hi, shape).astype(np.float32)
+
+    def x(self, name, v):
+        self.inputs[name] = v
+        return v
+
+    def w(self, name, v):
+        self.weights[name] = v
+        return v
+
+    def op(self, kind, inputs, result, name=None, outputs=(), **args):
+        """An operator and its first result."""
+        name = name or kind.lower()
+        self.ops.append(op(kind, inputs.split(), [name, *outputs], **args))
+        self.results[name] = np.asarray(result)
+
+    def write(self, folder):
+        path = os.path.join(folder, self.name)
+        init = [given(k, v) for k, v in self.weights.items()] + [place(k, v.shape) for k, v in self.inputs.items()]
+        with open(path + ".predict_net.pb", "wb") as f:
+            f.write(net(self.name, self.ops, [*self.inputs, *self.weights], list(self.results)))
+        with open(path + ".init_net.pb", "wb") as f:
+            f.write(net(self.name + "_init", init))
+        np.savez(path + ".in.npz", **self.inputs)
+        np.savez(path + ".out.npz", **{k: v.astype(v.dtype if v.dtype.kind != "f" else np.float32) for k, v in self.results.items()})
+
+
+def windows(x, k, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), fill=0.0, ceil=False):
+    """[N, C, H', W', kh, kw]"""
+    out = []
+    for i in range(2):
+        cells = x.shape[2 + i] + p[i] + p[2 + i] - (k[i] - 1) * d[i] - 1
+        out.append((math.ceil if ceil else math.floor)(cells / s[i]) + 1)
+    more = [(out[i] - 1) * s[i] + (k[i] - 1) * d[i] + 1 - x.shape[2 + i] - p[i] for i in range(2)]
+    x = np.pad(x, ((0, 0), (0, 0), (p[0], max(more[0], p[2])), (p[1], max(more[1], p[3]))), constant_values=fill)
+    return np.stack([np.stack([x[:, :, i * d[0]:i * d[0] + (out[0] - 1) * s[0] + 1:s[0], j * d[1]:j * d[1] + (out[1] - 1) * s[1] + 1:s[1]]
+                               for j in range(k[1])], -1) for i in range(k[0])], -2)
+
+
+def conv(x, w, b=None, g=1, **how):
+    parts = [np.einsum("nchwij,ocij->nohw", windows(xi, w.shape[2:], **how), wi)
+             for xi, wi in zip(np.split(x, g, 1), np.split(w, g, 0))]
+    y = np.concatenate(parts, 1)
+    return y if b is None else y + b[:, None, None]
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def last(x):
+    return np.moveaxis(x, 1, -1)
+
+
+@model
+def cells(m):
+    x, p = m.x("x", m.f32(2, 3, 4, lo=-2, hi=2)), m.x("p", m.f32(2, 3, lo=0.2, hi=3))
+    sigmoid = 1 / (1 + np.exp(-x.astype(np.float64)))
+    for kind, y in dict(Relu=np.maximum(x, 0), Sigmoid=sigmoid, Tanh=np.tanh(x), Exp=np.exp(x), Abs=abs(x), Negative=-x, Floor=np.floor(x),
+                        Ceil=np.ceil(x), Sin=np.sin(x), Cos=np.cos(x), Sqr=x * x, Softplus=np.log1p(np.exp(x)), Softsign=x / (1 + abs(x)),
+                        Swish=x * sigmoid, Copy=x, StopGradient=x, Erf=np.vectorize(math.erf)(x)).items():
+        m.op(kind, "x", y)
+    for kind, y in dict(Log=np.log(p), Sqrt=np.sqrt(p), Rsqrt=p ** -0.5).items():
+        m.op(kind, "p", y)
+    m.op("Elu", "x", np.where(x < 0, 0.5 * (np.exp(x) - 1), x), alpha=0.5)
+    m.op("Selu", "x", 1.0507009873554805 * np.where(x < 0, 1.6732632423543772 * (np.exp(x) - 1), x))
+    m.op("LeakyRelu", "x", np.where(x < 0, 0.2 * x, x), alpha=0.2)
+    m.op("HardSigmoid", "x", np.clip(0.3 * x + 0.4, 0, 1), alpha=0.3, beta=0.4)
+    m.op("Gelu", "x", x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))))
+    m.op("Clip", "x", np.clip(x, -0.5, 1), min=-0.5, max=1.0)
+    m.op("Cast", "x", x.astype(np.int32), to=2)
+    m.op("Cast", "x", x.astype(np.int64), name="cast_text", to="int64")
+    m.op("Dropout", "x", x, is_test=1, ratio=0.5)
+    m.op("Scale", "x", x * 3, scale=3.0)
+    m.op("PRelu", "x s", np.where(x < 0, x * m.w("s", m.f32(3))[:, None], x))
+    m.op("PRelu", "x s1", np.where(x < 0, x * m.w("s1", m.f32(1)), x), name="prelu1")
+
+
+@model
+def binary(m):
+    x, y = m.x("x", m.f32(2, 3, 4, 5, lo=0.5, hi=2)), m.x("y", m.f32(2, 3, 4, 5, lo=0.5, hi=2))
+    c, r = m.x("c", m.f32(3, lo=0.5, hi=2)), m.x("r", m.f32(4, 5, lo=0.5, hi=2))
+    for kind, f in dict(Add=np.add, Sub=np.subtract, Mul=np.multiply, Div=np.divide, Pow=np.power).items():
+        m.op(kind, "x y", f(x, y))
+        m.op(kind, "x r", f(x, r), name=kind.lower() + "_rows", broadcast=1)
+        m.op(kind, "x c", f(x, c[:, None, None]), name=kind.lower() + "_channels", broadcast=1, axis=1)
+    m.op("Add", "x r", x + r, name="add_new")
+    m.op("Mul", "x c", x * c[:, None, None], name="mul_letter", broadcast=1, axis_str="C", order="NCHW")
+    m.op("Pow", "x", x ** 1.5, name="pow_number", exponent=1.5)
+    m.op("Sum", "x y x", x + y + x)
+    m.op("Max", "x y", np.maximum(x, y))
+    m.op("Min", "x y", np.minimum(x, y))
+    m.op("Mean", "x y", (x + y) / 2)
+    mean, dev = m.w("middle", m.f32(1, 3)), m.w("dev", m.f32(1, 3, lo=0.5, hi=1))
+    m.op("NormalizePlanarYUV", "x middle dev", (x - mean[:, :, None, None]) / dev[:, :, None, None])
+
+
+@model
+def convolutions(m):
+    x = m.x("x", m.f32(2, 4, 9, 8))
+    w, b, g, d = m.w("w", m.f32(6, 4, 3, 3)), m.w("b", m.f32(6)), m.w("g", m.f32(6, 2, 3, 2)), m.w("d", m.f32(4, 1, 3, 3))
+    m.op("Conv", "x w b", conv(x, w, b), kernel=3)
+    m.op("Conv", "x w", conv(x, w, s=(2, 2), p=(1, 1, 1, 1)), name="strided", kernel=3, stride=2, pad=1, engine="CUDNN")
+    m.op("Conv", "x g", conv(x, g, g=2, s=(2, 1), p=(1, 0, 2, 1), d=(1, 2)), name="uneven", kernels=(3, 2), strides=(2, 1), pads=(1, 0, 2, 1), dilations=(1, 2), group=2)
+    m.op("Conv", "x g b", conv(x, g, b, g=2, p=(0, 1, 1, 0)), name="single", kernel_h=3, kernel_w=2, pad_t=0, pad_l=1, pad_b=1, pad_r=0, group=2)
+    m.op("Conv", "x d", conv(x, d, g=4, p=(1, 1, 1, 1)), name="depthwise", kernel=3, pad=1, group=4, order="NCHW")
+    i = m.x("image", m.f32(1, 6, 5, 3))
+    v = m.w("v", m.f32(4, 3, 3, 3))
+    m.op("Conv", "image v", last(conv(np.moveaxis(i, -1, 1), np.moveaxis(v, -1, 1), p=(1, 1, 1, 1))), name="nhwc", kernel=3, pad=1, order="NHWC")
+    t = m.w("t", m.f32(4, 3, 3, 3))
+    up = np.zeros((2, 3, 2 * 8 + 3 + 1, 2 * 7 + 3 + 1), np.float32)
+    for a in range(9):
+        for c in range(8):
+            up[:, :, 2 * a:2 * a + 3, 2 * c:2 * c + 3] += np.einsum("ni,iohw->nohw", x[:, :, a, c], t)
+    m.op("ConvTranspose", "x t", up[:, :, 1:-1, 1:-1], name="up", kernel=3, stride=2, pad=1, adj=1)
+    m.op("ConvTranspose", "x t tb", up[:, :, :-1, :-1] + m.w("tb", m.f32(3))[:, None, None], name="up_bias", kernel=3, stride=2)
+
+
+@model
+def products(m):
+    x, y = m.x("x", m.f32(3, 4, 5)), m.x("y", m.f32(3, 6))
+    w, b, v, u = m.w("w", m.f32(7, 20)), m.w("b", m.f32(7)), m.w("v", m.f32(20, 7)), m.w("u", m.f32(7, 5))
+    m.op("FC", "x w b", x.reshape(3, 20) @ w.T + b)
+    m.op("FC", "x u b", x @ u.T + b, name="fc_axis", axis=2)
+    m.op("FCTransposed", "x v b", x.reshape(3, 20) @ v + b)
+    z = m.x("z", m.f32(6, 2))
+    m.op("MatMul", "y z", y @ z)
+    m.op("MatMul", "z y", z.T @ y.T, name="turned", trans_a=1, trans_b=1)
+    k = m.x("k", m.f32(3, 5, 2))
+    m.op("BatchMatMul", "x k", x @ k)
+    m.op("BatchMatMul", "x k2", x @ m.x("k2", m.f32(3, 2, 5)).transpose(0, 2, 1), name="batch_b", trans_b=1)
+
+
+@model
+def pooling(m):
+    x = m.x("x", m.f32(2, 3, 9, 8))
+    w = windows(x, (3, 3), (2, 2), (1, 1, 1, 1), fill=-np.inf)
+    m.op("MaxPool", "x", w.max((-1, -2)), kernel=3, stride=2, pad=1)
+    w = windows(x, (3, 2), (2, 2), (1, 0, 1, 1), fill=np.nan)
+    m.op("AveragePool", "x", np.nanmean(w, (-1, -2)), kernels=(3, 2), strides=(2, 2), pads=(1, 0, 1, 1))
+    m.op("AveragePool", "x", np.nan_to_num(w).mean((-1, -2)), name="with_pad", kernels=(3, 2), strides=(2, 2), pads=(1, 0, 1, 1), count_include_pad=1)
+    m.op("AveragePool", "x", x.mean((2, 3), keepdims=True), name="global", global_pooling=1)
+    m.op("MaxPool", "x", x.max((2, 3), keepdims=True), name="global_max", global_pooling=1)
+    m.op("MaxPool", "x", windows(x, (3, 3), (2, 2), fill=-np.inf, ceil=True).max((-1, -2)), name="caffe", kernel=3, stride=2, legacy_pad=3)
+    m.op("MaxPool", "x", windows(x, (3, 3), (2, 2), (1, 0, 1, 1), fill=-np.inf).max((-1, -2)), name="same", kernel=3, stride=2, legacy_pad=2)
+    i = last(x).copy()
+    m.x("image", i)
+    m.op("MaxPool", "image", last(windows(x, (2, 2), (2, 2)).max((-1, -2))), name="nhwc", kernel=2, stride=2, order="NHWC")
+
+
+@model
+def norms(m):
+    x, t = m.x("x", m.f32(2, 6, 4, 5)), m.x("t", m.f32(2, 3, 4))
+    m.op("Softmax", "t", softmax(t.reshape(2, 12), 1).reshape(t.shape))
+    m.op("Softmax", "t", softmax(t, 2), name="rows", axis=2)
+    m.op("LogSoftmax", "t", np.log(softmax(t, 2)), axis=-1)
+    s, b, mean, var = (m.w(k, m.f32(6, lo=0.3, hi=1)) for k in ("s", "b", "mean", "var"))
+    c = lambda v: v[:, None, None]  # noqa: E731
+    m.op("SpatialBN", "x s b mean var", (x - c(mean)) / np.sqrt(c(var) + 1e-3) * c(s) + c(b), is_test=1, epsilon=1e-3, momentum=0.9, order="NCHW")
+    mu = x.mean((2, 3), keepdims=True)
+    m.op("InstanceNorm", "x s b", (x - mu) / np.sqrt(((x - mu) ** 2).mean((2, 3), keepdims=True) + 1e-5) * c(s) + c(b))
+    p = np.pad(x * x, ((0, 0), (2, 2), (0, 0), (0, 0)))
+    sums = sum(p[:, i:i + 6] for i in range(5))
+    m.op("LRN", "x", x / (2 + 0.1 / 5 * sums) ** 0.75, size=5, alpha=0.1, beta=0.75, bias=2.0)
+
+
+@model
+def images(m):
+    x = m.x("x", m.f32(2, 6, 4, 5))
+    rows, columns = [int(i / 2) for i in range(8)], [int(i / 1.5) for i in range(7)]
+    m.op("ResizeNearest", "x", x[:, :, rows][..., columns], height_scale=2.0, width_scale=1.5)
+    at = [np.arange(2 * n) * (n - 1) / (2 * n - 1) for n in (4, 5)]
+    y = np.apply_along_axis(lambda v: np.interp(at[0], np.arange(4), v), 2, x)
+    m.op("UpsampleBilinear", "x", np.apply_along_axis(lambda v: np.interp(at[1], np.arange(5), v), 3, y), height_scale=2.0, width_scale=2.0)
+    m.op("ChannelShuffle", "x", x.reshape(2, 3, 2, 4, 5).transpose(0, 2, 1, 3, 4).reshape(x.shape), group=3, kernel=1)
+    for mode in ("constant", "reflect", "edge"):
+        more = dict(constant_values=0.5) if mode == "constant" else {}
+        m.op("PadImage", "x", np.pad(x, ((0, 0), (0, 0), (1, 2), (2, 0)), mode, **more), name="pad_" + mode, mode=mode, value=0.5, pad_t=1, pad_l=2, pad_b=2, pad_r=0)
+
+
+@model
+def shapes(m):
+    x = m.x("x", m.f32(2, 3, 4, 5))
+    m.op("Reshape", "x", x.reshape(2, -1, 10), outputs=["old"], shape=(0, -1, 10))
+    m.op("Reshape", "x to", x.reshape(6, 20), name="by_value", outputs=["old2"])
+    m.w("to", np.array([6, -1], np.int64))
+    m.op("Flatten", "x", x.reshape(2, 60))
+    m.op("Flatten", "x", x.reshape(6, 20), name="flatten2", axis=2)
+    m.op("FlattenToVec", "x", x.reshape(-1))
+    m.op("ExpandDims", "x", x.reshape(1, 2, 3, 1, 4, 5), dims=(0, 3))
+    m.op("Squeeze", "thin", m.x("thin", m.f32(1, 3, 1, 2)).reshape(3, 2), dims=(0, 2))
+    m.op("Transpose", "x", x.transpose())
+    m.op("Transpose", "x", x.transpose(0, 2, 3, 1), name="axes", axes=(0, 2, 3, 1))
+    m.op("NCHW2NHWC", "x", last(x))
+    m.op("NHWC2NCHW", "x", np.moveaxis(x, -1, 1))
+    y = m.x("y", m.f32(2, 2, 4, 5))
+    m.op("Concat", "x y", np.concatenate([x, y], 1), outputs=["sizes"])
+    m.op("Concat", "x x", np.concatenate([x, x], 3), name="last", outputs=["sizes1"], order="NHWC")
+    m.op("Concat", "x x", np.stack([x, x], 2), name="stack", outputs=["sizes2"], axis=2, add_axis=1)
+    m.results["sizes"] = np.array([3, 2], np.int32)
+    m.op("Split", "x", x[:, :1], name="part0", outputs=["part1"], split=(1, 2))
+    m.results["part1"] = x[:, 1:]
+    m.op("Slice", "x", x[:, 1:, :2, 1:4], starts=(0, 1, 0, 1), ends=(-1, -1, 2, -2))
+    m.op("Tile", "x", np.tile(x, (1, 2, 1, 1)), tiles=2, axis=1)
+    m.op("Gather", "x rows", x[[1, 0, 1]])
+    m.w("rows", np.array([1, 0, 1], np.int32))
+    for kind, f in dict(Sum=np.sum, Mean=np.mean, Max=np.max, Min=np.min).items():
+        m.op("Reduce" + kind, "x", f(x, (1, 3), keepdims=True), axes=(1, 3))
+        m.op("Reduce" + kind, "x", f(x, (2, 3)), name="flat" + kind, axes=(2, 3), keepdims=0)
+    m.op("ArgMax", "x", x.argmax(-1)[..., None])
+    m.op("ArgMin", "x", x.argmin(1), axis=1, keepdims=0)
+    m.op("ConstantFill", "x", np.full(x.shape, 2, np.float32), value=2.0)
+
+
+def main():
+    folder, names = sys.argv[1], sys.argv[2:] or list(MODELS)
+    os.makedirs(folder, exist_ok=True)
+    for name in names:
+        m = Model(name)
+        MODELS[name](m)
+        m.write(folder)
+        print(name, len(m.results))
+
+
+main()

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Compiles and runs each net against the results beside it (make_ops.py).
+#
+#     run.sh TVMCC FOLDER
+. "$(dirname "$0")/../agree.sh"
+tvmcc=$(realpath "$1")
+cd "$2" || exit 2
+
+for model in *.predict_net.pb; do
+    name=${model%.predict_net.pb}
+    agree "$model" "$name.in.npz" "$name.out.npz" --rtol=1e-4 --atol=1e-5
+done
+agree_end
