@@ -189,3 +189,27 @@ def boxes(m):
     m.out(C.box_decode(m.x("deltas", m.f32(2, 5, 4)), m.x("anchors", m.f32(1, 5, 4, lo=0, hi=1)), std0=0.1, std1=0.1, std2=0.2, std3=0.2, name="decode"))
     m.out(C.box_decode(m.x("deltas2", m.f32(2, 5, 4)), m.x("anchors2", m.f32(1, 5, 4, lo=0, hi=1)), clip=0.3, format="corner", name="decode_corner"))
     m.out(C.box_iou(m.x("b1", corners[0]), m.x("b2", corners[1]), name="iou"))
+
+
+@model
+def proposals(m):
+    A, H, W = 6, 5, 7
+    p = m.x("p", m.f32(1, 2 * A, H, W, lo=0, hi=1))
+    d = m.x("d", m.f32(1, 4 * A, H, W, lo=-0.3, hi=0.3))
+    info = m.x("info", np.array([[80, 112, 1]], np.float32))
+    how = dict(scales=(1, 2), ratios=(0.5, 1, 2), feature_stride=16, rpn_pre_nms_top_n=60, threshold=0.5, rpn_min_size=8)
+    m.out(C.Proposal(p, d, info, rpn_post_nms_top_n=10, output_score=True, name="proposal", **how))
+    m.out(C.Proposal(p, d, info, rpn_post_nms_top_n=40, name="many", **how))
+    m.out(C.Proposal(p, d, info, rpn_post_nms_top_n=10, iou_loss=True, name="iou", **how))
+
+
+@model
+def quantized(m):
+    x = m.x("x", m.f32(2, 3, 6, 5))
+    q = C.quantize_v2(x, min_calib_range=-0.8, max_calib_range=0.7, out_type="int8", name="q")
+    u = C.quantize_v2(m.x("u", m.f32(2, 4, lo=0, hi=1)), min_calib_range=0.0, max_calib_range=0.9, out_type="uint8", name="u8")
+    free = C.quantize_v2(x, out_type="int8", name="free")
+    m.out(q, C.dequantize(*q, name="back"), C.dequantize(*u, name="back_u"), C.dequantize(*free, name="back_free"))
+    f = C.quantized_flatten(*q, name="flat")
+    m.out(C.dequantize(*f, name="back_flat"))
+    m.out(C.quantized_act(*q, act_type="relu", name="act")[0], C.quantized_pooling(*q, kernel=(2, 2), stride=(2, 2), name="pool")[0])
