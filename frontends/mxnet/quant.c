@@ -138,3 +138,35 @@ bool mx_quantized_pooling(MxNode *n)
                         mx_text(n, "layout"));
     return same_range(n, mx_pool(n, n->in[0]));
 }
+
+/* Values, then the ends of the range of each: all come to the widest of them. */
+bool mx_quantized_concat(MxNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      count = mx_int(n, "num_args");
+    const Expr **x, **most, *widest = NULL;
+    uint32_t     axis;
+
+    if (count < 1 || count > 1 << 16 || n->nin != 3 * count)
+        return mx_error(n, E_IMPORT, "%u operands for %lld values", n->nin, (long long)count);
+    x = NEW_ARRAY(b->c->arena, const Expr *, (size_t)count);
+    most = NEW_ARRAY(b->c->arena, const Expr *, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        const Expr *const *ends = n->in + count + 2 * i;
+
+        if (!dtype_eq(expr_dtype(n->in[i]), DT_I8))
+            return mx_error(n, E_UNSUPPORTED, "data of %s", type_text(b->c, n->in[i]->type));
+        most[i] = most_of(b, ends[0], ends[1]);
+        widest = i ? build2(b, "maximum", widest, most[i], NULL) : most[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const Expr *y =
+            build_mul(b, build_cast(b, n->in[i], DT_F32), build_div(b, most[i], widest));
+
+        y = build1(b, "round", y, NULL);
+        x[i] = y ? build_cast(b, build_clip(b, y, -128, 127), DT_I8) : NULL;
+    }
+    return mx_axis(n, mx_int(n, "dim"), expr_rank(n->in[0]), &axis) &&
+           mx_done(n, build_concat(b, (uint32_t)count, x, axis)) &&
+           put_range(n, build1(b, "negative", widest, NULL), widest);
+}

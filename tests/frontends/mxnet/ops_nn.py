@@ -212,4 +212,6 @@ def quantized(m):
     m.out(q, C.dequantize(*q, name="back"), C.dequantize(*u, name="back_u"), C.dequantize(*free, name="back_free"))
     f = C.quantized_flatten(*q, name="flat")
     m.out(C.dequantize(*f, name="back_flat"))
+    w = C.quantize_v2(m.x("wide", m.f32(2, 2, 6, 5, lo=-2, hi=2)), min_calib_range=-1.9, max_calib_range=1.5, out_type="int8", name="w8")
+    m.out(C.quantized_concat(q[0], w[0], q[1], q[2], w[1], w[2], num_args=2, dim=1, name="concat"))
     m.out(C.quantized_act(*q, act_type="relu", name="act")[0], C.quantized_pooling(*q, kernel=(2, 2), stride=(2, 2), name="pool")[0])
