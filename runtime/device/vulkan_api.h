@@ -1,7 +1,6 @@
-/* The part of Vulkan 1.2 that vulkan.c calls: numbers, structs and functions of its ABI, by the
- * specification, so that nothing of Vulkan is needed to build.  Names are the specification's
- * without Vk; tests/unit/test_vulkan.c compares all of it with <vulkan/vulkan.h> where that is
- * installed. */
+/* The part of Vulkan 1.2 that vulkan.c calls, by the specification, so that nothing of Vulkan is
+ * needed to build.  Functions have its names, numbers and structs shorter ones of our own, which
+ * tests/unit/test_vulkan.c compares with those of its header where that is installed. */
 #ifndef TVMRT_VULKAN_API_H
 #define TVMRT_VULKAN_API_H
 

@@ -27,9 +27,11 @@ CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12
 # driver contains comes as static libraries.
 PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
 
-# More for scripts/test-long: a bare system to try the demo in, other compilers of C.
+# More for scripts/test-long: a bare system to try the demo in, other compilers of C, what
+# validates calls of Vulkan.
 LONG_PACKAGES="debootstrap git gcc-aarch64-linux-gnu gcc-arm-none-eabi libnewlib-arm-none-eabi
-    gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-avr avr-libc nodejs"
+    gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-avr avr-libc nodejs
+    vulkan-validationlayers"
 
 install_packages() {
     packages_missing=
