@@ -100,7 +100,8 @@ static double attention_bytes(const Machine *m, const DeviceAttention *a)
 {
     enum { OF_ROW = 8 };
     int64_t width = device_attention_width(m, a), quad = device_quad(m, a->bytes);
-    int64_t cells = (a->chunk + width + OF_ROW) * a->rows;
+    int64_t results = a->n > a->chunk ? width : 2 * width; /* of one round, or before and after */
+    int64_t cells = (a->chunk + results + OF_ROW) * a->rows;
     int64_t copied = row_across(a->rows, quad) + row_across(a->chunk, quad) + width;
 
     return (double)((cells + a->part * copied) * a->bytes);

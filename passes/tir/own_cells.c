@@ -24,6 +24,17 @@ static const LoopData *loop_of_var(const Rounds *r, const Atom *v, uint32_t *i)
     return NULL;
 }
 
+/* A quotient of variables of other loops. */
+static bool stands_still(const Rounds *r, const Atom *a)
+{
+    if (a->kind != ATOM_DIV)
+        return false;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (idx_uses(a->a, r->loop[i]->var))
+            return false;
+    return true;
+}
+
 /* Steps of one form as digits, each loop once. */
 static bool is_number(const Rounds *r, const Idx *x)
 {
@@ -34,7 +45,7 @@ static bool is_number(const Rounds *r, const Idx *x)
         const Atom *a = x->t[i].atom;
         uint32_t    k = n;
         if (!loop_of_var(r, a, &which)) {
-            if (a->kind != ATOM_VAR)
+            if (a->kind != ATOM_VAR && !stands_still(r, a))
                 return false;
             continue;
         }
@@ -74,7 +85,7 @@ static bool is_closed(const Rounds *r, const Idx *x)
 static bool can_count(const Rounds *r, const Idx *x)
 {
     for (uint32_t i = 0; i < x->nterms; i++)
-        if (x->t[i].atom->kind != ATOM_VAR &&
+        if (x->t[i].atom->kind != ATOM_VAR && !stands_still(r, x->t[i].atom) &&
             (x->t[i].atom->kind != ATOM_DIV || !is_closed(r, x->t[i].atom->a)))
             return false;
     return true;

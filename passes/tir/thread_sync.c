@@ -78,9 +78,13 @@ static int64_t common_factor(int64_t g, const Idx *x)
     return g;
 }
 
-/* No two threads meet there: ranges apart, or remainders by what all steps are multiples of. */
+/* No two threads meet there: ranges apart, of a dimension or of cells, or remainders by what all
+ * steps are multiples of. */
 static bool other_cells(const Touch *a, const Touch *b)
 {
+    for (uint32_t d = 0; a->index && b->index && d < a->buffer->ndim; d++)
+        if (a->index[d]->hi < b->index[d]->lo || b->index[d]->hi < a->index[d]->lo)
+            return true;
     if (!a->cell || !b->cell)
         return false;
     int64_t g = common_factor(common_factor(0, a->cell), b->cell);
@@ -169,8 +173,10 @@ static bool cell_a_thread(const Sync *x, const Touch *t)
             const Atom *a = t->index[d]->t[i].atom;
             bool        known = false;
             for (uint32_t k = 0; k < loops.n; k++)
-                known = known || loops.at[k]->var == a;
-            if (!known && a->kind == ATOM_VAR && atomset_has(x->uneven, a))
+                known = known || loops.at[k]->var == a ||
+                        (a->kind == ATOM_DIV && idx_uses(a->a, loops.at[k]->var));
+            if (!known &&
+                (a->kind == ATOM_DIV ? idx_uses_any(a->a, x->uneven) : atomset_has(x->uneven, a)))
                 return false;
         }
     return own_cells(x->c, t->buffer->ndim, t->index, t->cell, loops.n, loops.at);

@@ -116,6 +116,11 @@ static const char *const networks[] = {
     "  (nn.batch_matmul(%0, %v, transpose_b=false), nn.batch_matmul(%2, %v, transpose_b=false),\n"
     "   sigmoid(reshape(transpose(%4, axes=[0, 2, 1, 3]),\n"
     "   newshape=[1, 40, 96])))\n}\n",
+    "fn @main(%q: Tensor[(2, 9, 33), f32], %k: Tensor[(2, 200, 33), f32],\n"
+    "         %v: Tensor[(2, 200, 5), f32]) {\n"
+    "  nn.batch_matmul(nn.softmax(nn.batch_matmul(%q, %k)), %v, transpose_b=false)\n}\n",
+    "fn @main(%x: Tensor[(8, 48, 8), f32], %m: Tensor[(48, 48), f32]) {\n"
+    "  nn.batch_matmul(nn.softmax(add(nn.batch_matmul(%x, %x), %m)), %x, transpose_b=false)\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"
