@@ -155,9 +155,10 @@ static const Stmt *plant_stage(Ctx *c, Plant *p, const Stmt *s)
     bool waits = false;
 
     if (s->kind == STMT_ALLOC && p->tile && s->u.buffer == p->tile) {
-        const Idx *twice = idx_const(c->arith, 2 * p->cells);
-        Buffer     b = *p->tile;
-        b.extent = &twice;
+        const Idx **twice = NEW_ARRAY(c->arena, const Idx *, 1);
+        Buffer      b = *p->tile;
+        twice[0] = idx_const(c->arith, 2 * p->cells);
+        b.extent = twice;
         const Buffer *to = buffer_copy(c, p->tile, b);
         return stmt_alloc(c, to, buffer_replace(c, s->kids[0], p->tile, to));
     }
