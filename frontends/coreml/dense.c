@@ -157,24 +157,23 @@ bool cml_inner_product(CmlNode *n)
                            b, y, 4, (const Idx *[]){expr_form(y, 0), expr_form(y, 1), one, one}));
 }
 
-/* One operand meets the layer's weights, [in, out]. */
+/* One operand meets the layer's weights, which are stored as [out, in]. */
 bool cml_batched_matmul(CmlNode *n)
 {
-    int64_t     dims[2] = {cml_int(n, "weight_matrix_first_dimension", 0),
-                           cml_int(n, "weight_matrix_second_dimension", 0)};
+    int64_t     in = cml_int(n, "weight_matrix_first_dimension", 0);
+    int64_t     out = cml_int(n, "weight_matrix_second_dimension", 0);
     bool        tx = cml_bool(n, "transpose_a", false), ty = cml_bool(n, "transpose_b", false);
-    const Expr *x = cml_x(n, "x"), *y, *bias = NULL;
+    const Expr *x = cml_x(n, "x"), *y, *w, *bias;
 
     (void)cml_bool(n, "int8_dynamic_quantize", false);
     if (!x || !cml_maybe(n, "y", &y))
         return false;
     if (y) {
         (void)(cml_has(n, "weights") + cml_has(n, "bias") + cml_bool(n, "has_bias", false));
-    } else if (!(y = cml_weight(n, "weights", 2, dims, 1)) || !bias_of(n, dims[1], &bias)) {
-        return false;
+        return cml_done(n, cml_matmul(n, x, y, tx, ty));
     }
-    y = cml_matmul(n, x, y, tx, ty);
-    return cml_done(n, y && bias ? build_add(&n->b, y, bias) : y);
+    w = cml_weight(n, "weights", 2, (int64_t[]){out, in}, 0);
+    return w && bias_of(n, out, &bias) && cml_done(n, cml_linear(n, x, w, bias));
 }
 
 bool cml_dot(CmlNode *n)
