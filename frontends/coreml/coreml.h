@@ -522,8 +522,6 @@ bool cml_volume_borders(CmlNode *n, int64_t *begin, int64_t *end);
 void cml_volume_window(CmlNode *n, int64_t *kernel, int64_t *stride);
 typedef enum { CML_VALID, CML_SAME, CML_SAME_LOWER, CML_CUSTOM } CmlPadding;
 bool cml_pad_type(CmlNode *n, uint32_t dims, int64_t *begin, int64_t *end, CmlPadding *how);
-/* x[i] along the axis, where i below 0 counts from the end. */
-const Expr *cml_normalized(const Build *b, const Expr *at, const Idx *cells);
 
 /* The converters of the tables. */
 #define none NULL
