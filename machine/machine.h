@@ -264,7 +264,7 @@ double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t 
  * by Strassen's algorithm. */
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes);
 /* ... of a row of a product with a weight [n, k] that takes so many rows at a time. */
-double product_row_cycles(const Machine *m, double rows, double n, double k);
+double product_row_cycles(const Machine *m, int64_t rows, double n, double k);
 /* Data [k, n] of a product that are read piece by piece, for each tile of so many rows: cycles that
  * this costs beside the products, and those of a copy whose pieces lie in order; `all` cells of
  * all matrices like it. */

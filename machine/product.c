@@ -72,19 +72,19 @@ static RegTile product_tile(const Machine *m, double rows)
     return best;
 }
 
-double product_row_cycles(const Machine *m, double rows, double n, double k)
+double product_row_cycles(const Machine *m, int64_t rows, double n, double k)
 {
     int64_t vectors = (int64_t)ceil(n * 4 / m->vector_bytes);
     double  least = 0;
 
-    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= vectors; nv++) {
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= vectors && rows > 0; nv++) {
         int64_t most = (m->regs - nv - 1) / nv;
-        double  c = most > 0 ? panel_step_cycles(m, (int64_t)rows, most, nv) / (double)nv : 0;
+        double  c = most > 0 ? panel_step_cycles(m, rows, most, nv) / (double)nv : 0;
 
         if (c > 0 && (least == 0 || c < least))
             least = c;
     }
-    return least * (double)vectors * k / rows;
+    return rows > 0 ? least * (double)vectors * k / (double)rows : 0;
 }
 
 /* What of a cache of `bytes` pieces can lie in that are `stride` bytes apart: those of one set are

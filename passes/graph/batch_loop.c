@@ -33,7 +33,7 @@ typedef struct {
     double      weights; /* bytes of constants that it loads */
     double      again;   /* cycles for them in each round of one picture; */
     double      fixed;   /* ... that it saves since its sizes are numbers: of a symbolic batch */
-    double      rows;    /* of a product with weights: of one picture, */
+    int64_t     rows;    /* of a product with weights: of one picture, */
     const Type *matrix;  /* and these; or NULL */
     double      bytes;   /* of its result for one picture, */
     double      reads;   /* which is read so often */
@@ -125,17 +125,17 @@ static void find_product(const Batch *b, Node *x)
     if (!y || y->kind != EXPR_CONST || is_symbolic(b))
         return;
     x->matrix = y->type;
-    x->rows = 1 / (double)b->n;
-    for (uint32_t i = 0; i + 1 < x->e->type->n; i++)
-        x->rows *= (double)x->e->type->dims[i]->lo;
+    x->rows = 1;
+    for (uint32_t i = 1; i + 1 < x->e->type->n; i++)
+        x->rows *= x->e->type->dims[i]->lo;
 }
 
 /* Cycles a picture of a product that takes so many pictures at a time. */
 static double product_cycles(const Batch *b, const Node *x, int64_t pictures)
 {
-    return x->matrix ? x->rows * product_row_cycles(&b->machine, x->rows * (double)pictures,
-                                                    (double)x->matrix->dims[0]->lo,
-                                                    (double)x->matrix->dims[1]->lo)
+    return x->matrix ? (double)x->rows * product_row_cycles(&b->machine, x->rows * pictures,
+                                                            (double)x->matrix->dims[0]->lo,
+                                                            (double)x->matrix->dims[1]->lo)
                      : 0;
 }
 
