@@ -87,7 +87,7 @@ class Peer:
     """An engine, in a process of its own: some end it."""
 
     def __init__(self, a, engine, job, threads):
-        self.size, self.worker = None, sweep.Worker(argparse.Namespace(threads=threads, work=a.work, hidden={}), engine)
+        self.size, self.worker = None, sweep.Worker(argparse.Namespace(threads=threads, work=a.work), engine)
         got = self.worker.tell({"load": {**job, "threads": threads}}, 60)
         self.fault = got.get("failed")
         if not self.fault and got["error"] > sweep.TOLERANCE:
