@@ -234,6 +234,7 @@ bool mx_foreach(MxNode *n)
     const Expr **heads, **out;
     const Idx   *count;
     uint32_t     nvars, all, functions, loops;
+    bool        *taken;
     Foreach      f;
     Loop         l;
 
@@ -250,24 +251,30 @@ bool mx_foreach(MxNode *n)
                         n->nin, nvars, n->op->sub[0].nheads);
     l = loop_new(n, states.n, (uint32_t)rows);
     f = (Foreach){&l, NEW_ARRAY(b->c->arena, Source, nvars + 1)};
-    for (uint32_t i = 0; i < states.n; i++) {
-        f.from[states.at[i]].state = i;
-        l.first[i] = n->in[data.n + i];
-    }
+    taken = NEW_ARRAY(b->c->arena, bool, nvars + 1);
     for (uint32_t i = 0; i < n->nin; i++) {
-        bool    row = i < data.n;
-        Source *s = &f.from[row ? data.at[i] : others.at[row ? 0 : i - data.n - states.n]];
+        bool    row = i < data.n, state = !row && i < data.n + states.n;
+        int64_t at = row     ? data.at[i]
+                     : state ? states.at[i - data.n]
+                             : others.at[i - data.n - states.n];
+        Source *s = &f.from[at];
 
-        if (i >= data.n && i < data.n + states.n)
-            continue;
+        if (taken[at])
+            return mx_error(n, E_IMPORT, "two operands for variable %lld of the body",
+                            (long long)at);
+        taken[at] = true;
         if (row &&
             (!mx_rank(n, i, 1, MAX_RANK) || expr_form(n->in[i], 0) != expr_form(n->in[0], 0)))
             return mx_error(n, E_IMPORT, "data are %s", type_text(b->c, n->in[i]->type));
         s->row = row;
-        if (is_known(n->in[i]))
+        if (state) {
+            s->state = i - data.n;
+            l.first[s->state] = n->in[i];
+        } else if (is_known(n->in[i])) {
             s->known = n->in[i];
-        else
+        } else {
             s->state = read_by(&l, n->in[i]);
+        }
     }
     count = expr_form(n->in[0], 0);
     heads = room_for(n, 0, 0);
