@@ -233,6 +233,8 @@ static double product_step_cycles(const Machine *m, int64_t p, int64_t nv)
 /* Each panel reads all of x once more, from L2 or beyond. */
 double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv)
 {
+    if (rows < 1)
+        return 0;
     int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
 
     return (double)r * product_step_cycles(m, q + 1, nv) +
