@@ -46,6 +46,7 @@ struct Diags {
     int      status; /* of all errors; 0: of each its own */
     bool     muted;  /* the last warning was off: its notes are dropped too */
     bool     werror; /* -Werror */
+    bool     quiet;  /* -w: none but those that are errors as a rule */
     bool     color;  /* of text */
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
     VEC(DiagRecord) records;
@@ -150,7 +151,7 @@ void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
     bool    fatal = d->werror || rows[id].status; /* unless it is said otherwise */
     bool    error = d->as_error[id] == FLAG_ON || (fatal && d->as_error[id] != FLAG_OFF);
 
-    d->muted = d->on[id] == FLAG_OFF;
+    d->muted = (d->quiet && !rows[id].status) || d->on[id] == FLAG_OFF;
     if (d->muted)
         return;
     va_start(ap, fmt);
@@ -276,6 +277,10 @@ bool diag_flag(Diags *d, const char *option)
 {
     int id;
 
+    if (strcmp(option, "-w") == 0) {
+        d->quiet = true;
+        return true;
+    }
     if (!str_starts(option, "-W"))
         return false;
     option += 2;

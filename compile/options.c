@@ -218,6 +218,12 @@ bool set_warning(OptionParser *p, UNUSED const Option *row, UNUSED void *field,
     return false;
 }
 
+bool set_quiet(OptionParser *p, UNUSED const Option *row, UNUSED void *field,
+               UNUSED const char *argument)
+{
+    return diag_flag(p->d, "-w");
+}
+
 /* `:i64` behind a shape. */
 static bool parse_cells(OptionParser *p, const char **text, ImportShape *out)
 {
