@@ -54,6 +54,8 @@ const Expr *build_lrn(const Build *b, const Expr *x, int64_t before, int64_t beh
     if (before < 0 || before > 4096 || behind < 0 || behind > 4096)
         return build_error(b, E_IMPORT, "a sum over %lld channels before and %lld behind",
                            (long long)before, (long long)behind);
+    if (expr_empty(x)) /* no window fits */
+        return x;
     a->pool_size = ints_of(b->c, 2, (int)(before + 1 + behind), 1);
     a->padding = ints_of(b->c, 4, (int)before, 0, (int)behind, 0);
     a->count_include_pad = true;
