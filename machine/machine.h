@@ -296,6 +296,20 @@ int64_t device_tile_regs(const DeviceTile *t);
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
+/* Cycles of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
+double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
+/* ... until another kernel has begun. */
+double device_launch_cycles(const Machine *m);
+/* So many rows of `cells` numbers, read `stages` times. */
+typedef struct {
+    int64_t rows, cells, stages, bytes;
+    bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
+} DeviceRows;
+/* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
+double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
+
+/* ---- device_attention.c ---------------------------------------------------------------------- */
+
 /* Attention of m rows of queries over n keys, of k and e columns, for so many heads: a block of
  * threads has `rows` of them and takes the keys by chunks, tm by tn scores of a thread, `part`
  * steps of a sum at a time from shared memory. */
@@ -312,22 +326,13 @@ double device_attention_cycles(const Machine *m, const DeviceAttention *a);
 /* The best by that, of those with this chunk; 0: of all.  rows is 0 if there is none. */
 DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 
-/* The same by instructions of warps, each of which has tm rows of all columns (tn = bn). */
+/* ---- device_mma.c ---------------------------------------------------------------------------- */
+
+/* A tile by instructions of warps, each of which has tm rows of all columns (tn = bn): bytes of
+ * shared memory, registers of a thread, cycles. */
 int64_t device_mma_bytes(const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
 double  device_mma_cycles(const Machine *m, const DeviceTile *t);
-
-/* ... of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
-double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
-/* ... until another kernel has begun. */
-double device_launch_cycles(const Machine *m);
-/* So many rows of `cells` numbers, read `stages` times. */
-typedef struct {
-    int64_t rows, cells, stages, bytes;
-    bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
-} DeviceRows;
-/* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
-double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,18 @@
+/* What the estimates of kernels for GPUs share. */
+#ifndef TVMCC_MACHINE_DEVICE_H
+#define TVMCC_MACHINE_DEVICE_H
+
+#include "machine/machine.h"
+
+enum {
+    DEVICE_OTHER_REGS = 20, /* of a thread: addresses, counters and what was just loaded */
+    DEVICE_MEET = 30,       /* cycles of a barrier */
+    DEVICE_COPY = 4,        /* instructions that copy a number to shared memory */
+    DEVICE_ROWS_APART = 2   /* rounds of a load of shared memory by threads of two rows */
+};
+
+/* Blocks that a core holds at a time, at least one: of so many threads, registers of a thread and
+ * bytes of shared memory. */
+double device_blocks_held(const Machine *m, double threads, double regs, double bytes);
+
+#endif

@@ -1,0 +1,106 @@
+/* What attention costs on a GPU as one launch, in which a block of threads has some rows of queries
+ * and takes the keys by chunks (schedules/gpu/attention.c), and which division is the best. */
+#include "machine/device.h"
+
+#include <math.h>
+
+/* Columns that a thread loads at a time. */
+static int64_t columns_at_once(const Machine *m, const DeviceAttention *a)
+{
+    int64_t quad = device_quad(m, a->bytes), across = a->chunk / a->tn;
+    int64_t each = (a->e + across - 1) / across;
+
+    return each < quad ? each : quad;
+}
+
+int64_t device_attention_columns(const Machine *m, const DeviceAttention *a)
+{
+    int64_t once = columns_at_once(m, a), across = a->chunk / a->tn * once;
+
+    return (a->e + across - 1) / across * once;
+}
+
+int64_t device_attention_width(const Machine *m, const DeviceAttention *a)
+{
+    return device_attention_columns(m, a) * (a->chunk / a->tn);
+}
+
+/* Cells of a row that is stored across, whose neighbours lie a quad of banks further on. */
+static int64_t row_across(int64_t cells, int64_t quad)
+{
+    enum { BANKS = 32 };
+
+    return (cells - quad + BANKS - 1) / BANKS * BANKS + quad;
+}
+
+/* Scores, results and numbers of rows, and what is copied of queries, keys and values. */
+static double attention_bytes(const Machine *m, const DeviceAttention *a)
+{
+    enum { OF_ROW = 8 };
+    int64_t width = device_attention_width(m, a), quad = device_quad(m, a->bytes);
+    int64_t results = a->n > a->chunk ? width : 2 * width; /* of one round, or before and after */
+    int64_t cells = (a->chunk + results + OF_ROW) * a->rows;
+    int64_t copied = row_across(a->rows, quad) + row_across(a->chunk, quad) + width;
+
+    return (double)((cells + a->part * copied) * a->bytes);
+}
+
+double device_attention_cycles(const Machine *m, const DeviceAttention *a)
+{
+    enum { SOFTMAX = 18, UPDATE = 4, MEETINGS = 8, ROW_STEP = 8, LATENCY = 4 };
+    if (a->rows < a->tm || a->rows > a->m || a->chunk < a->tn || a->chunk % a->tn ||
+        a->part > a->chunk)
+        return NAN;
+    int64_t threads = a->rows / a->tm * (a->chunk / a->tn), te = device_attention_columns(m, a);
+    int64_t words = a->bytes > 4 ? a->bytes / 4 : 1, most = a->tn > te ? a->tn : te;
+    int64_t regs = (a->tm * most + a->tm + most) * words + DEVICE_OTHER_REGS;
+    double  bytes = attention_bytes(m, a), quad = (double)device_quad(m, a->bytes);
+
+    if (a->chunk / a->tn < a->tm || threads > limit_gpu_tile_threads(m) ||
+        threads < limit_gpu_least_threads(m) || regs > m->regs ||
+        (m->shared_bytes && bytes > (double)m->shared_bytes))
+        return NAN;
+    double rows = (double)a->rows, chunk = (double)a->chunk, tm = (double)a->tm;
+    double width = (double)device_attention_width(m, a), part = (double)a->part;
+    double of_k = fmin(part, (double)a->k), k = ceil((double)a->k / of_k) * of_k;
+    double here = ceil((double)a->heads * ceil((double)a->m / rows) / (double)m->units);
+    double held = fmin(device_blocks_held(m, (double)threads, (double)regs, bytes), here);
+
+    double score = 1 + (ceil(tm / quad) + ceil((double)a->tn / quad)) / (tm * (double)a->tn);
+    double sums = 1 + (ceil(tm / quad) + ceil((double)te / quad)) / (tm * (double)te);
+    double moved = k * (rows + chunk) + chunk * (double)a->e;
+    double issued = rows * chunk * (k * score + width * sums + SOFTMAX) + DEVICE_COPY * moved +
+                    rows * width * UPDATE;
+    double loads = rows * chunk * (k * (score - 1) + width * (sums - 1));
+    double shared = loads * DEVICE_ROWS_APART * (double)a->bytes / m->shared_rate;
+    double work =
+        fmax(fmax(issued / (double)m->unit_macs, shared), moved * (double)a->bytes / m->unit_rate);
+    double waits = (ceil(k / of_k) + ceil(chunk / part)) * (m->unit_wait + 2 * DEVICE_MEET) +
+                   MEETINGS * DEVICE_MEET + 2 * chunk * ROW_STEP;
+    /* A thread takes its products one by one, and what the softmax has of each score in a chain. */
+    double own =
+        rows / (double)threads * (chunk * (k * score + SOFTMAX * LATENCY) + chunk * width * sums);
+    double rounds = ceil((double)a->n / chunk);
+    return ceil(here / held) * (rounds * fmax(held * work, waits + fmax(work, own)) + m->unit_wait);
+}
+
+DeviceAttention device_attention_best(const Machine *m, DeviceAttention a)
+{
+    enum { LEAST = 16, MOST = 128, LEAST_ROWS = 8 };
+    DeviceAttention best = a;
+    double          least = INFINITY;
+    int64_t         from = a.chunk ? a.chunk : LEAST, to = a.chunk ? a.chunk : MOST;
+
+    best.rows = 0;
+    for (a.chunk = from; a.chunk <= to; a.chunk *= 2)
+        for (a.rows = LEAST_ROWS; a.rows <= MOST; a.rows *= 2)
+            for (a.tm = 4; a.tm <= limit_gpu_cells(m); a.tm *= 2)
+                for (a.tn = 4; a.tn <= limit_gpu_cells(m); a.tn *= 2)
+                    for (a.part = limit_gpu_least_chunk(m); a.part <= limit_gpu_chunk(m);
+                         a.part *= 2) {
+                        double cycles = device_attention_cycles(m, &a);
+                        if (cycles < least)
+                            least = cycles, best = a;
+                    }
+    return best;
+}

@@ -1,0 +1,42 @@
+/* What products cost on a GPU by instructions of warps, whose matrix unit works beside the loads
+ * and copies (schedules/gpu/tensor.c). */
+#include "machine/device.h"
+
+#include <math.h>
+
+/* Rows of both panels are 16 bytes longer. */
+int64_t device_mma_bytes(const DeviceTile *t)
+{
+    return (t->bm + t->bn) * (t->chunk * t->bytes + 16);
+}
+
+/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies. */
+int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
+{
+    return (t->tm * t->bn + (t->tm + t->bn) * 8) / m->warp + DEVICE_OTHER_REGS;
+}
+
+double device_mma_cycles(const Machine *m, const DeviceTile *t)
+{
+    double bytes = (double)t->bytes, warps = (double)(t->bm / t->tm);
+    double threads = warps * (double)m->warp, numbers = (double)(t->bm + t->bn);
+    double blocks =
+        (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
+    double here = ceil(blocks / (double)m->units);
+    double held = fmin(
+        device_blocks_held(m, threads, (double)device_mma_regs(m, t), (double)device_mma_bytes(t)),
+        here);
+
+    /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
+     * load of shared memory; the copies; the panels on their way to the core. */
+    double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
+    double shared = (warps * (double)(t->tm + t->bn) + numbers) * bytes / m->shared_rate;
+    double copies =
+        DEVICE_COPY * numbers / (double)(t->wide > 1 ? t->wide : 1) / (double)m->unit_macs;
+    double step = fmax(fmax(unit, shared), fmax(copies, numbers * bytes / m->unit_rate));
+
+    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);
+    double chunks = ceil((double)t->k / (double)t->chunk);
+    double stores = here * (double)(t->bm * t->bn) * 4 / m->unit_rate;
+    return ceil(here / held) * (chunks * (chunk + 2 * DEVICE_MEET) + m->unit_wait) + stores;
+}
