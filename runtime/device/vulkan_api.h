@@ -1,4 +1,4 @@
-/* The part of Vulkan 1.2 that vulkan.c calls, by the specification, so that nothing of Vulkan is
+/* The part of Vulkan 1.2 that vulkan*.c call, by the specification, so that nothing of Vulkan is
  * needed to build.  Functions have its names, numbers and structs shorter ones of our own, which
  * tests/unit/test_vulkan.c compares with those of its header where that is installed. */
 #ifndef TVMRT_VULKAN_API_H

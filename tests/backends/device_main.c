@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int failures;
 
@@ -47,6 +48,33 @@ static void compare(const tvmcc_params *params, unsigned seed)
         CHECK(fabsf(device_out[i] - cpu_out[i]) < 1e-5f);
 }
 
+/* Uploads and copies take effect in their order, however many are waiting, and recordings, here one
+ * without a launch, between them. */
+static void keeps_order(const tvmcc_device *d)
+{
+    enum { PARTS = 12, BYTES = 4096, REPLAYS = 4 };
+    static uint8_t from[PARTS][BYTES], to[PARTS + 1][BYTES];
+    void          *memory = NULL, *recording = NULL, *self = d->self;
+
+    CHECK(d->alloc(self, sizeof to, &memory) == TVMCC_OK);
+    if (d->record_begin) {
+        CHECK(d->record_begin(self) == TVMCC_OK);
+        CHECK(d->record_end(self, &recording) == TVMCC_OK);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        memset(from[i], i + 1, BYTES);
+        CHECK(d->upload(self, memory, (size_t)i * BYTES, from[i], BYTES) == TVMCC_OK);
+        if (recording && i < REPLAYS)
+            CHECK(d->replay(self, recording) == TVMCC_OK);
+    }
+    CHECK(d->copy(self, memory, PARTS * BYTES, memory, 0, BYTES) == TVMCC_OK);
+    CHECK(d->download(self, to, memory, 0, sizeof to) == TVMCC_OK);
+    CHECK(!memcmp(to, from, sizeof from) && !memcmp(to[PARTS], from[0], BYTES));
+    if (recording)
+        d->recording_free(self, recording);
+    d->free(self, memory);
+}
+
 int main(void)
 {
     static void *room[1024];
@@ -71,6 +99,7 @@ int main(void)
         printf("SKIP (no such device): %s\n", why);
         return failures ? 1 : 77;
     }
+    keeps_order(device);
     const tvmcc_device *devices[] = {NULL, tvmrt_cpu_device(), device};
     params.devices = devices;
     params.device_count = 2;
