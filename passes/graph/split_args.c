@@ -1,8 +1,10 @@
 /* split_args: concatenations of more tensors than a kernel of the device can have, as several.
  *
  *   concatenate((%0, %1, .. %39), axis=1)
- *     -> concatenate((concatenate((%0, .. %28), axis=1), concatenate((%29, .. %39), axis=1)),
- * axis=1)
+ *
+ *   %40 = concatenate((%0, .. %28), axis=1)
+ *   %41 = concatenate((%29, .. %39), axis=1)
+ *   concatenate((%40, %41), axis=1)
  *
  * Only for targets with such a limit (Target.max_buffers): Metal numbers the buffers of a kernel
  * from 0 to 30.  Other kernels are kept small by fuse_ops. */

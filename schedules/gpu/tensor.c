@@ -13,8 +13,8 @@
  *     transform_layout w (o, c, h, v) -> (o, h, v, c)
  *     bind rw threadIdx.z, ry threadIdx.y, cx threadIdx.x      thread 4*ry + cx of its warp
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
- *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       rows as they are multiplied: a
- * number cache_read w shared ct, cx, cj, ks, kk at ko             of the sum next to the next one
+ *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
+ *     cache_read w shared ct, cx, cj, ks, kk at ko             the sum side by side
  *     storage_align                                  rows 16 bytes longer: eight of them that are
  *                                                    loaded together lie in different banks
  *     tensorize rt with @mma_f16
@@ -33,8 +33,8 @@ enum { ROWS = 16, COLUMNS = 8 };
 typedef struct {
     DeviceTile  t;
     const char *instruction;
-    int64_t     steps, most; /* of the sum that it takes, that a block does at a time */
-    uint32_t    loop;   /* of the sum, of which chunks are parts; its number of loops: all, fused */
+    int64_t     steps, most; /* of the sum: of an instruction, of a block at a time */
+    uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
     int64_t     rounds; /* of that loop */
 } TensorPlan;
 
