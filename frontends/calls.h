@@ -7,7 +7,7 @@
  *   activations.c, cells.c   cell by cell            blocks.c   shapes, blocks of pixels
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
- *   einsum.c     sums of products                    volume.c   convolutions of volumes
+ *   einsum.c     sums of products                    conv.c, volume.c   convolutions
  *   random.c     random numbers                      grid.c     cells between cells
  *   fourier.c    Fourier transforms
  *
@@ -256,6 +256,24 @@ const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Exp
                                         int64_t group);
 const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, const BuildWindow *w,
                               BuildPooling how);
+
+/* ---- conv.c ----------------------------------------------------------------------------------- */
+
+/* In which type products with x are summed up, as operators' out_dtype. */
+const char *build_sum_dtype(const Expr *x);
+
+/* x [N, C, ..] and w [O, C of a group, ..], or transposed [C, O of a group, ..], with one to three
+ * dimensions behind; all sizes but N and those of x behind its channels are known.  bias NULL or
+ * [O]; extra: of transposed ones, cells more at the ends.  The result has x's type; of integers of
+ * 8 bits, i32. */
+typedef struct {
+    const Expr *x, *w, *bias;
+    uint32_t    dims;
+    BuildWindow window; /* its kernel is that of w */
+    int64_t     extra[3], groups;
+    bool        transposed;
+} BuildConv;
+const Expr *build_conv(const Build *b, const BuildConv *k);
 
 /* ---- grid.c ----------------------------------------------------------------------------------- */
 

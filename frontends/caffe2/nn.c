@@ -38,91 +38,42 @@ static bool legacy_pads(C2Node *n, const Expr *x, uint32_t dims, BuildWindow *w,
     return true;
 }
 
-/* Data and weights with their channels first; how many dimensions are behind these, 0 with an
- * error. */
-static uint32_t operands(C2Node *n, const Expr **x, const Expr **w)
+/* Operands with their channels first, and the window. */
+static bool read_conv(C2Node *n, BuildConv *k)
 {
     bool        ok, last = c2_channels_last(n, &ok);
-    const Expr *k;
+    const Expr *w;
 
-    *w = n->in[1];
-    if (!ok || !(*x = c2_image(n, 0, 3, 5)) || !c2_rank(n, 1, expr_rank(*x), expr_rank(*x)))
-        return 0;
-    if (last && (*w = build_channels_first(&n->b, *w)) && (k = build_fold(&n->b, *w)))
-        *w = k;
-    return *w ? expr_rank(*x) - 2 : 0;
+    k->w = n->in[1];
+    k->bias = n->nin > 2 ? n->in[2] : NULL;
+    k->groups = c2_int(n, "group", 1);
+    if (!ok || !(k->x = c2_image(n, 0, 3, 5)) || !c2_rank(n, 1, expr_rank(k->x), expr_rank(k->x)))
+        return false;
+    if (last && (k->w = build_channels_first(&n->b, k->w)) && (w = build_fold(&n->b, k->w)))
+        k->w = w;
+    k->dims = expr_rank(k->x) - 2;
+    return k->w && c2_window(n, k->dims, &k->window);
 }
 
 bool c2_conv(C2Node *n)
 {
-    const Build *b = &n->b;
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-    const Expr  *x, *w, *y;
-    int64_t      group = c2_int(n, "group", 1);
-    uint32_t     dims = operands(n, &x, &w);
-    BuildWindow  k = {.kernel = {0}};
-    bool         ceil;
+    BuildConv k = {.transposed = false};
+    bool      ceil;
 
-    if (!dims || !c2_window(n, dims, &k) || !legacy_pads(n, x, dims, &k, &ceil))
-        return false;
-    if (group < 1 || group > INT32_MAX || build_dim(b, x, 1) != build_dim(b, w, 1) * group ||
-        build_dim(b, w, 0) % group)
-        return c2_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
-                        type_text(b->c, w->type), (long long)group, type_text(b->c, x->type));
-    for (uint32_t i = 0; i < dims; i++)
-        if (build_dim(b, w, 2 + i) != k.kernel[i])
-            return c2_error(n, E_IMPORT, "weights %s for a kernel of %lld",
-                            type_text(b->c, w->type), (long long)k.kernel[i]);
-    if (dims == 3)
-        return c2_image_done(n, with_bias(n, build_conv_volume(b, x, w, &k, group, "")));
-    if (dims == 1) {
-        Conv1dAttrs *line = ATTRS(b, Conv1dAttrs);
-
-        line->strides = ints_dup(b->c, k.stride, 1);
-        line->dilation = ints_dup(b->c, k.dilation, 1);
-        line->padding = ints_of(b->c, 2, (int)k.begin[0], (int)k.end[0]);
-        line->groups = group;
-        return c2_image_done(n, with_bias(n, build2(b, "nn.conv1d", x, w, line)));
-    }
-    a->strides = ints_dup(b->c, k.stride, 2);
-    a->dilation = ints_dup(b->c, k.dilation, 2);
-    a->padding = pads_of(b, &k);
-    a->groups = group;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, k.kernel, 2);
-    y = build2(b, "nn.conv2d", x, w, a);
-    return c2_image_done(n, with_bias(n, y));
+    return read_conv(n, &k) && legacy_pads(n, k.x, k.dims, &k.window, &ceil) &&
+           c2_image_done(n, build_conv(&n->b, &k));
 }
 
-/* Weights [I, O of a group, H, W]. */
 bool c2_conv_transpose(C2Node *n)
 {
     static const char *const each[] = {"adj_h", "adj_w"};
-    const Build             *b = &n->b;
-    Conv2dTransposeAttrs    *a = ATTRS(b, Conv2dTransposeAttrs);
-    const Expr              *x, *w;
-    int64_t                  group = c2_int(n, "group", 1), extra[2];
-    BuildWindow              k = {.kernel = {0}};
+    BuildConv                k = {.transposed = true};
 
-    if (operands(n, &x, &w) != 2)
-        return c2_error(n, E_UNSUPPORTED, "data of other than four dimensions");
-    if (!c2_window(n, 2, &k) || !c2_sizes(n, "adj", "adjs", 2, each, 0, 0, extra))
-        return false;
     if (c2_int(n, "legacy_pad", NOTSET) != NOTSET)
         return c2_error(n, E_UNSUPPORTED, "legacy_pad");
-    if (group < 1 || group > INT32_MAX || build_dim(b, w, 0) != build_dim(b, x, 1) ||
-        build_dim(b, w, 0) % group || build_dim(b, w, 2) != k.kernel[0] ||
-        build_dim(b, w, 3) != k.kernel[1])
-        return c2_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
-                        type_text(b->c, w->type), (long long)group, type_text(b->c, x->type));
-    a->strides = ints_dup(b->c, k.stride, 2);
-    a->dilation = ints_dup(b->c, k.dilation, 2);
-    a->padding = pads_of(b, &k);
-    a->output_padding = ints_dup(b->c, extra, 2);
-    a->groups = group;
-    a->channels = build_dim(b, w, 1) * group;
-    a->kernel_size = ints_dup(b->c, k.kernel, 2);
-    return c2_image_done(n, with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a)));
+    return read_conv(n, &k) &&
+           c2_sizes(n, "adj", "adjs", k.dims, k.dims == 2 ? each : NULL, 0, 0, k.extra) &&
+           c2_image_done(n, build_conv(&n->b, &k));
 }
 
 /* ---- products --------------------------------------------------------------------------------------- */

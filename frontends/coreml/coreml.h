@@ -509,17 +509,17 @@ const Idx *cml_bound(void *user, const Expr *total, int64_t most); /* of BoundDi
 
 /* ---- shared by converters ----------------------------------------------------------------------------------- */
 
-const char *cml_sum_dtype(const Expr *x); /* in which f16 is summed up */
 const Expr *cml_matmul(CmlNode *n, const Expr *x, const Expr *y, bool tx, bool ty);
 const Expr *cml_linear(CmlNode *n, const Expr *x, const Expr *w, const Expr *bias);
 /* By a layer's message, or by name. */
 const Expr *cml_activated(CmlNode *n, const CmlMessage *how, const Expr *x);
 const Expr *cml_activation(CmlNode *n, const char *name, const Expr *x);
+enum { CML_SPATIAL = 3 };
 /* conv.c: rows and columns before and after; of layers and of programs */
 bool cml_edges(CmlNode *n, const CmlMessage *amounts, int64_t *begin, int64_t *end);
 bool cml_layer_borders(CmlNode *n, int64_t *begin, int64_t *end);
 bool cml_volume_borders(CmlNode *n, int64_t *begin, int64_t *end);
-void cml_volume_window(CmlNode *n, int64_t *kernel, int64_t *stride);
+bool cml_volume_window(CmlNode *n, int64_t *kernel, int64_t *stride);
 typedef enum { CML_VALID, CML_SAME, CML_SAME_LOWER, CML_CUSTOM } CmlPadding;
 bool cml_pad_type(CmlNode *n, uint32_t dims, int64_t *begin, int64_t *end, CmlPadding *how);
 

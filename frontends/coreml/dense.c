@@ -14,7 +14,7 @@ static const Expr *product(CmlNode *n, const Expr *x, const Expr *y, bool tx, bo
         return NULL;
     a->transpose_a = tx;
     a->transpose_b = ty;
-    a->out_dtype = d->out_dtype = cml_sum_dtype(x);
+    a->out_dtype = d->out_dtype = build_sum_dtype(x);
     r = ty && !tx ? build2(b, "nn.dense", x, y, d) : build2(b, "nn.matmul", x, y, a);
     return r ? build_cast(b, r, expr_dtype(x)) : NULL;
 }
@@ -27,7 +27,7 @@ static const Expr *batches(CmlNode *n, const Expr *x, const Expr *y, bool tx, bo
 
     a->transpose_a = tx;
     a->transpose_b = ty;
-    a->out_dtype = cml_sum_dtype(x);
+    a->out_dtype = build_sum_dtype(x);
     r = build2(b, "nn.batch_matmul", x, y, a);
     return r ? build_cast(b, r, expr_dtype(x)) : NULL;
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-enum { SPATIAL = 3 };
 typedef enum { POOL_MAX, POOL_AVERAGE, POOL_L2 } PoolKind;
 
 typedef struct {
@@ -72,7 +71,7 @@ static bool same(CmlNode *n, Pool *k, bool lower)
 static const Expr *global(CmlNode *n, PoolKind kind, const Expr *x)
 {
     const Build *b = &n->b;
-    int64_t      axes[SPATIAL];
+    int64_t      axes[CML_SPATIAL];
     uint32_t     dims;
 
     if (!x)
@@ -120,7 +119,7 @@ bool cml_layer_pool(CmlNode *n)
     CmlMessage m;
 
     k.include_pad = !cml_bool(n, "avg_pool_exclude_padding", false);
-    for (uint32_t i = 0; i < SPATIAL; i++)
+    for (uint32_t i = 0; i < CML_SPATIAL; i++)
         k.w.dilation[i] = 1;
     if (!k.x || !known_kind(n, type) || !cml_numbers(n, "kernel_size", 2, 3, 0, k.w.kernel) ||
         !cml_numbers(n, "stride", 2, 1, 0, k.w.stride) || !cml_layer_borders(n, k.w.begin, k.w.end))
@@ -142,11 +141,11 @@ bool cml_layer_pool3d(CmlNode *n)
     enum { CUSTOM, VALID, SAME };
     int64_t type = cml_int(n, "type", 0), padding = cml_int(n, "padding_type", 0);
     Pool    k = {.kind = (PoolKind)type, .x = cml_x(n, "x"), .dims = 3};
-    int64_t begin[SPATIAL], end[SPATIAL];
+    int64_t begin[CML_SPATIAL], end[CML_SPATIAL];
 
     k.include_pad = !cml_bool(n, "count_exclude_padding", false);
     cml_volume_window(n, k.w.kernel, k.w.stride);
-    for (uint32_t i = 0; i < SPATIAL; i++)
+    for (uint32_t i = 0; i < CML_SPATIAL; i++)
         k.w.dilation[i] = 1;
     if (!k.x || !known_kind(n, type) || !cml_volume_borders(n, begin, end))
         return false;
@@ -187,11 +186,11 @@ bool cml_pool(CmlNode *n)
     if (!k.x)
         return false;
     k.dims = expr_rank(k.x) - 2;
-    if (k.dims < 1 || k.dims > SPATIAL)
+    if (k.dims < 1 || k.dims > CML_SPATIAL)
         return cml_error(n, E_UNSUPPORTED, "pooling of %s", type_text(n->b.c, k.x->type));
     k.ceil_mode = cml_bool(n, "ceil_mode", false);
     k.include_pad = k.kind == POOL_AVERAGE && !cml_bool(n, "exclude_padding_from_average", false);
-    for (uint32_t i = 0; i < SPATIAL; i++)
+    for (uint32_t i = 0; i < CML_SPATIAL; i++)
         k.w.dilation[i] = 1;
     return cml_numbers(n, "kernel_sizes", k.dims, 1, 1, k.w.kernel) &&
            cml_numbers(n, "strides", k.dims, 1, 1, k.w.stride) &&

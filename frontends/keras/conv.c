@@ -10,12 +10,12 @@ bool keras_padding(const KerasNode *n, const Expr *x, const char *padding, Keras
     bool is_same = !strcmp(padding, "same"), causal = !strcmp(padding, "causal");
 
     for (uint32_t i = 0; i < w->dims; i++) {
-        w->begin[i] = w->end[i] = 0;
-        if (is_same && !build_same(&n->b, expr_form(x, 2 + i), w->kernel[i], w->stride[i],
-                                   w->dilation[i], &w->begin[i], &w->end[i]))
+        w->at.begin[i] = w->at.end[i] = 0;
+        if (is_same && !build_same(&n->b, expr_form(x, 2 + i), w->at.kernel[i], w->at.stride[i],
+                                   w->at.dilation[i], &w->at.begin[i], &w->at.end[i]))
             return false;
         if (causal)
-            w->begin[i] = (w->kernel[i] - 1) * w->dilation[i];
+            w->at.begin[i] = (w->at.kernel[i] - 1) * w->at.dilation[i];
     }
     return is_same || (causal && w->dims == 1) || !strcmp(padding, "valid") ||
            keras_error(n, E_UNSUPPORTED, "padding '%s'", padding);
@@ -24,79 +24,20 @@ bool keras_padding(const KerasNode *n, const Expr *x, const char *padding, Keras
 /* strides and dilation_rate; the kernel is that of the weight. */
 static bool read_window(const KerasNode *n, const Expr *x, KerasWindow *w)
 {
-    return keras_ints(n, "strides", w->dims, 1, 1, w->stride) &&
-           keras_ints(n, "dilation_rate", w->dims, 1, 1, w->dilation) &&
+    return keras_ints(n, "strides", w->dims, 1, 1, w->at.stride) &&
+           keras_ints(n, "dilation_rate", w->dims, 1, 1, w->at.dilation) &&
            keras_padding(n, x, keras_text(n, "padding", "valid"), w);
 }
 
-static BuildWindow volume_of(const KerasWindow *w)
-{
-    BuildWindow v;
-
-    memcpy(v.kernel, w->kernel, sizeof v.kernel);
-    memcpy(v.stride, w->stride, sizeof v.stride);
-    memcpy(v.dilation, w->dilation, sizeof v.dilation);
-    memcpy(v.begin, w->begin, sizeof v.begin);
-    memcpy(v.end, w->end, sizeof v.end);
-    return v;
-}
-
 /* ---- one convolution -------------------------------------------------------------------------------- */
-
-static const char *sum_type(const Expr *x)
-{
-    return dtype_is_float(expr_dtype(x)) && expr_dtype(x).bits == 16 ? "f32" : "";
-}
-
-static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const KerasWindow *win,
-                          int64_t groups)
-{
-    Conv1dAttrs *a = ATTRS(b, Conv1dAttrs);
-
-    a->strides = ints_dup(b->c, win->stride, 1);
-    a->dilation = ints_dup(b->c, win->dilation, 1);
-    a->padding = ints_of(b->c, 2, (int)win->begin[0], (int)win->end[0]);
-    a->groups = groups;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, win->kernel, 1);
-    a->out_dtype = sum_type(x);
-    return build2(b, "nn.conv1d", x, w, a);
-}
-
-static const Expr *conv2d(const Build *b, const Expr *x, const Expr *w, const KerasWindow *win,
-                          int64_t groups)
-{
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-
-    a->strides = ints_dup(b->c, win->stride, 2);
-    a->dilation = ints_dup(b->c, win->dilation, 2);
-    a->padding = ints_of(b->c, 4, (int)win->begin[0], (int)win->begin[1], (int)win->end[0],
-                         (int)win->end[1]);
-    a->groups = groups;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, win->kernel, 2);
-    a->out_dtype = sum_type(x);
-    return build2(b, "nn.conv2d", x, w, a);
-}
 
 /* Data with channels first, weights [O, I of a group, ..]. */
 const Expr *keras_conv(const KerasNode *n, const Expr *x, const Expr *w, const KerasWindow *win,
                        int64_t groups)
 {
-    const Build *b = &n->b;
-    BuildWindow  v = volume_of(win);
-    const Expr  *y;
+    BuildConv k = {.x = x, .w = w, .dims = win->dims, .groups = groups, .window = win->at};
 
-    if (!x || !w)
-        return NULL;
-    if (groups < 1 || build_dim(b, x, 1) != build_dim(b, w, 1) * groups ||
-        build_dim(b, w, 0) % groups)
-        return keras_error(n, E_IMPORT, "its weight is %s in %lld groups for data %s",
-                           type_text(b->c, w->type), (long long)groups, type_text(b->c, x->type));
-    y = win->dims == 1   ? conv1d(b, x, w, win, groups)
-        : win->dims == 2 ? conv2d(b, x, w, win, groups)
-                         : build_conv_volume(b, x, w, &v, groups, sum_type(x));
-    return y ? build_cast(b, y, expr_dtype(x)) : NULL;
+    return x && w ? build_conv(&n->b, &k) : NULL;
 }
 
 /* The weight in another order, and its extents as the window's. */
@@ -106,7 +47,7 @@ static const Expr *kernel(KerasNode *n, const char *name, const int64_t *axes, u
     const Expr *k = keras_weight_moved(n, name, rank, axes);
 
     for (uint32_t i = 0; k && i < w->dims; i++)
-        w->kernel[i] = build_dim(&n->b, k, rank - w->dims + i);
+        w->at.kernel[i] = build_dim(&n->b, k, rank - w->dims + i);
     return k;
 }
 
@@ -202,7 +143,7 @@ bool keras_separable(KerasNode *n)
     if (!wide || !read_window(n, x, &win))
         return false;
     for (uint32_t i = 0; i < one.dims; i++)
-        one.stride[i] = one.dilation[i] = 1;
+        one.at.stride[i] = one.at.dilation[i] = 1;
     x = keras_conv(n, x, deep, &win, build_dim(&n->b, x, 1));
     return finish(n, keras_conv(n, x, wide, &one, 1));
 }
@@ -220,66 +161,43 @@ static bool transposed_window(const KerasNode *n, const Expr *x, KerasWindow *w,
 
     if (!is_same && strcmp(padding, "valid") != 0)
         return keras_error(n, E_UNSUPPORTED, "padding '%s'", padding);
-    if (!keras_ints(n, "strides", w->dims, 1, 1, w->stride) ||
-        !keras_ints(n, "dilation_rate", w->dims, 1, 1, w->dilation) ||
+    if (!keras_ints(n, "strides", w->dims, 1, 1, w->at.stride) ||
+        !keras_ints(n, "dilation_rate", w->dims, 1, 1, w->at.dilation) ||
         !keras_ints(n, "output_padding", w->dims, 0, 0, more))
         return false;
     for (uint32_t i = 0; i < w->dims; i++) {
         const Idx *in = expr_form(x, 2 + i), *out, *rest;
-        int64_t    span = (w->kernel[i] - 1) * w->dilation[i] + 1, cut;
-        const Idx *full = idx_addc(A, idx_mulc(A, idx_addc(A, in, -1), w->stride[i]), span);
+        int64_t    span = (w->at.kernel[i] - 1) * w->at.dilation[i] + 1, cut;
+        const Idx *full = idx_addc(A, idx_mulc(A, idx_addc(A, in, -1), w->at.stride[i]), span);
 
         if (given)
             out = idx_addc(A, full, more[i] - (is_same ? 2 * (span / 2) : 0));
         else
-            out = idx_addc(A, idx_mulc(A, in, w->stride[i]),
-                           is_same || span < w->stride[i] ? 0 : span - w->stride[i]);
+            out = idx_addc(A, idx_mulc(A, in, w->at.stride[i]),
+                           is_same || span < w->at.stride[i] ? 0 : span - w->at.stride[i]);
         rest = idx_sub(A, full, out);
         if (!idx_is_const(rest, &cut))
             return keras_error(n, E_UNSUPPORTED, "its padding is %s, which is no number",
                                dim_text(n->b.c, rest));
         extra[i] = cut < 0 ? -cut : 0;
         cut = cut < 0 ? 0 : cut;
-        w->begin[i] = is_same ? cut / 2 : 0;
-        w->end[i] = cut - w->begin[i];
+        w->at.begin[i] = is_same ? cut / 2 : 0;
+        w->at.end[i] = cut - w->at.begin[i];
     }
     return true;
 }
 
-/* Weights [H, W, O, I] as [I, O, H, W]; lines as images of one row. */
+/* Weights [H, W, O, I] as [I, O, H, W]. */
 bool keras_transposed(KerasNode *n)
 {
     static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}};
-    const Build         *b = &n->b;
     KerasWindow          win = {.dims = dims_of(n)};
-    const Expr          *x = keras_image(n, win.dims), *w, *y;
-    int64_t              extra[3];
-    bool                 line = win.dims == 1;
-    BuildWindow          v;
+    BuildConv            k = {
+                   .x = keras_image(n, win.dims), .dims = win.dims, .groups = 1, .transposed = true};
 
-    w = x ? kernel(n, "kernel", orders[win.dims - 1], win.dims + 2, &win) : NULL;
-    if (!w || !transposed_window(n, x, &win, extra))
+    k.w = k.x ? kernel(n, "kernel", orders[win.dims - 1], win.dims + 2, &win) : NULL;
+    if (!k.w || !transposed_window(n, k.x, &win, k.extra))
         return false;
-    if (build_dim(b, w, 0) != build_dim(b, x, 1))
-        return keras_error(n, E_IMPORT, "its weight is for %lld channels, the data have %lld",
-                           (long long)build_dim(b, w, 0), (long long)build_dim(b, x, 1));
-    if (win.dims == 3) {
-        v = volume_of(&win);
-        return finish(n, build_conv_transpose_volume(b, x, w, &v, extra, 1));
-    }
-    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    uint32_t              last = win.dims - 1;
-    a->strides = ints_of(b->c, 2, line ? 1 : (int)win.stride[0], (int)win.stride[last]);
-    a->dilation = ints_of(b->c, 2, line ? 1 : (int)win.dilation[0], (int)win.dilation[last]);
-    a->padding = ints_of(b->c, 4, line ? 0 : (int)win.begin[0], (int)win.begin[last],
-                         line ? 0 : (int)win.end[0], (int)win.end[last]);
-    a->output_padding = ints_of(b->c, 2, line ? 0 : (int)extra[0], (int)extra[last]);
-    a->channels = build_dim(b, w, 1);
-    a->kernel_size = ints_of(b->c, 2, line ? 1 : (int)win.kernel[0], (int)win.kernel[last]);
-    y = build2(b, "nn.conv2d_transpose", line ? build_expand_dims(b, x, 2, 1) : x,
-               line ? keras_folded(n, "kernel", build_expand_dims(b, w, 2, 1)) : w, a);
-    if (y && line)
-        y = build_reshape_to(b, y, 3,
-                             (const Idx *[]){expr_form(y, 0), expr_form(y, 1), expr_form(y, 3)});
-    return finish(n, y);
+    k.window = win.at;
+    return finish(n, build_conv(&n->b, &k));
 }

@@ -52,8 +52,8 @@ static const Expr *kernel(KerasNode *n, const char *name, uint32_t dims, KerasWi
 
     w->dims = dims;
     for (uint32_t i = 0; k && i < dims; i++) {
-        w->kernel[i] = build_dim(&n->b, k, 2 + i);
-        w->stride[i] = w->dilation[i] = 1;
+        w->at.kernel[i] = build_dim(&n->b, k, 2 + i);
+        w->at.stride[i] = w->at.dilation[i] = 1;
     }
     return k;
 }
@@ -72,8 +72,8 @@ static const Expr *projected(ConvLstm *k, const Expr *x)
     for (uint32_t i = 2; i < rank; i++)
         dims[i - 1] = expr_form(x, i);
     x = build_reshape_to(b, x, rank - 1, dims);
-    if (!kern || !x || !keras_ints(n, "strides", k->dims, 1, 1, w.stride) ||
-        !keras_ints(n, "dilation_rate", k->dims, 1, 1, w.dilation) ||
+    if (!kern || !x || !keras_ints(n, "strides", k->dims, 1, 1, w.at.stride) ||
+        !keras_ints(n, "dilation_rate", k->dims, 1, 1, w.at.dilation) ||
         !keras_padding(n, x, keras_text(n, "padding", "valid"), &w))
         return NULL;
     y = keras_conv(n, x, kern, &w, 1);

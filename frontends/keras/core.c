@@ -19,7 +19,7 @@ bool keras_dense_layer(KerasNode *n)
 {
     const Build *b = &n->b;
     const Expr  *x = keras_in(n), *w, *bias = NULL, *y;
-    KerasWindow  one = {.dims = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    KerasWindow  one = {.dims = 2, .at = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}}};
     bool         image = x && build_is_moved(x) && expr_rank(x) == 4;
 
     if (!x || !(w = keras_weight_moved(n, "kernel", 2, (int64_t[]){1, 0})) ||

@@ -320,8 +320,8 @@ const Expr *keras_softmax(const Build *b, const char *op, const Expr *x, uint32_
 
 /* conv.c: rows and columns, or fewer or more */
 typedef struct {
-    uint32_t dims;
-    int64_t  kernel[3], stride[3], dilation[3], begin[3], end[3];
+    uint32_t    dims;
+    BuildWindow at;
 } KerasWindow;
 /* "same", "valid" and, in one dimension, "causal" for x with channels first. */
 bool        keras_padding(const KerasNode *n, const Expr *x, const char *padding, KerasWindow *w);

@@ -108,11 +108,6 @@ bool keras_old_merge(KerasNode *n)
 
 /* ---- products --------------------------------------------------------------------------------------- */
 
-static const char *sum_type(const Expr *x)
-{
-    return dtype_is_float(expr_dtype(x)) && expr_dtype(x).bits == 16 ? "f32" : "";
-}
-
 static const Expr *product2(const Build *b, const Expr *x, const Expr *y, bool ty)
 {
     MatmulAttrs *a = ATTRS(b, MatmulAttrs);
@@ -121,7 +116,7 @@ static const Expr *product2(const Build *b, const Expr *x, const Expr *y, bool t
 
     if (!x || !y)
         return NULL;
-    a->out_dtype = d->out_dtype = sum_type(x);
+    a->out_dtype = d->out_dtype = build_sum_dtype(x);
     r = ty ? build2(b, "nn.dense", x, y, d) : build2(b, "nn.matmul", x, y, a);
     return r ? build_cast(b, r, expr_dtype(x)) : NULL;
 }
@@ -133,7 +128,7 @@ static const Expr *product3(const Build *b, const Expr *x, const Expr *y, bool t
 
     if (!x || !y)
         return NULL;
-    a->out_dtype = sum_type(x);
+    a->out_dtype = build_sum_dtype(x);
     a->transpose_b = ty;
     r = build2(b, "nn.batch_matmul", x, y, a);
     return r ? build_cast(b, r, expr_dtype(x)) : NULL;

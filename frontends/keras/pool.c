@@ -24,19 +24,12 @@ static const Expr *pooled(const KerasNode *n, const Expr *x, const KerasWindow *
     uint32_t     last = w->dims - 1;
     const Expr  *y;
 
-    if (w->dims == 3) {
-        BuildWindow v = {.dilation = {1, 1, 1}};
-
-        memcpy(v.kernel, w->kernel, sizeof v.kernel);
-        memcpy(v.stride, w->stride, sizeof v.stride);
-        memcpy(v.begin, w->begin, sizeof v.begin);
-        memcpy(v.end, w->end, sizeof v.end);
-        return build_pool_volume(b, op, x, &v, (BuildPooling){0});
-    }
-    a->pool_size = ints_of(b->c, 2, line ? 1 : (int)w->kernel[0], (int)w->kernel[last]);
-    a->strides = ints_of(b->c, 2, line ? 1 : (int)w->stride[0], (int)w->stride[last]);
-    a->padding = ints_of(b->c, 4, line ? 0 : (int)w->begin[0], (int)w->begin[last],
-                         line ? 0 : (int)w->end[0], (int)w->end[last]);
+    if (w->dims == 3)
+        return build_pool_volume(b, op, x, &w->at, (BuildPooling){0});
+    a->pool_size = ints_of(b->c, 2, line ? 1 : (int)w->at.kernel[0], (int)w->at.kernel[last]);
+    a->strides = ints_of(b->c, 2, line ? 1 : (int)w->at.stride[0], (int)w->at.stride[last]);
+    a->padding = ints_of(b->c, 4, line ? 0 : (int)w->at.begin[0], (int)w->at.begin[last],
+                         line ? 0 : (int)w->at.end[0], (int)w->at.end[last]);
     y = build1(b, op, line ? build_expand_dims(b, x, 2, 1) : x, a);
     if (y && line)
         y = build_reshape_to(b, y, 3,
@@ -46,14 +39,14 @@ static const Expr *pooled(const KerasNode *n, const Expr *x, const KerasWindow *
 
 bool keras_pool(KerasNode *n)
 {
-    KerasWindow   w = {.dims = dims_of(n), .dilation = {1, 1, 1}};
+    KerasWindow   w = {.dims = dims_of(n), .at.dilation = {1, 1, 1}};
     const Expr   *x = keras_image(n, w.dims);
     const json_t *strides = keras_json(n, "strides");
 
-    if (!x || !keras_ints(n, "pool_size", w.dims, 2, 1, w.kernel))
+    if (!x || !keras_ints(n, "pool_size", w.dims, 2, 1, w.at.kernel))
         return false;
-    memcpy(w.stride, w.kernel, sizeof w.stride);
-    if (strides && !keras_ints(n, "strides", w.dims, 1, 1, w.stride))
+    memcpy(w.at.stride, w.at.kernel, sizeof w.at.stride);
+    if (strides && !keras_ints(n, "strides", w.dims, 1, 1, w.at.stride))
         return false;
     return keras_padding(n, x, keras_text(n, "padding", "valid"), &w) &&
            keras_image_done(n, pooled(n, x, &w));
@@ -120,7 +113,7 @@ static const Expr *adapted(KerasNode *n, const Expr *x, uint32_t axis, int64_t o
 
 bool keras_adaptive_pool(KerasNode *n)
 {
-    KerasWindow w = {.dims = dims_of(n), .dilation = {1, 1, 1}};
+    KerasWindow w = {.dims = dims_of(n), .at.dilation = {1, 1, 1}};
     const Expr *x = keras_image(n, w.dims);
     int64_t     want[3];
     bool        even = true;
@@ -131,7 +124,7 @@ bool keras_adaptive_pool(KerasNode *n)
         int64_t in = build_dim(&n->b, x, 2 + i);
 
         even &= in % want[i] == 0 && in > 0;
-        w.kernel[i] = w.stride[i] = in / want[i];
+        w.at.kernel[i] = w.at.stride[i] = in / want[i];
     }
     if (even)
         return keras_image_done(n, pooled(n, x, &w));

@@ -219,7 +219,6 @@ bool mx_image_done(MxNode *n, bool last, const Expr *y);
 const Expr *mx_as_number(const Build *b, const Expr *truth, DType t);
 const Expr *mx_truth(const Build *b, const Expr *x); /* not 0 */
 /* Convolution by the attributes of the node, without its bias, in NCHW.. */
-const Expr *mx_convolve(MxNode *n, const Expr *x, const Expr *w, const char *out_dtype);
 const Expr *mx_dense(MxNode *n, const Expr *x, const Expr *w, const char *out_dtype);
 const Expr *mx_bias(const Build *b, const Expr *y, const Expr *bias, uint32_t axis);
 const Expr *mx_pool(MxNode *n, const Expr *x);

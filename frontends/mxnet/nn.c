@@ -44,56 +44,6 @@ static uint32_t depth_of(const MxNode *n, const Expr *x, const Expr *w)
     return rank - 2;
 }
 
-static Ints pads_of(const Build *b, const BuildWindow *w)
-{
-    return ints_of(b->c, 4, (int)w->begin[0], (int)w->begin[1], (int)w->end[0], (int)w->end[1]);
-}
-
-static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const BuildWindow *k,
-                          int64_t groups, const char *out_dtype)
-{
-    Conv1dAttrs *a = ATTRS(b, Conv1dAttrs);
-
-    a->strides = ints_dup(b->c, k->stride, 1);
-    a->dilation = ints_dup(b->c, k->dilation, 1);
-    a->padding = ints_of(b->c, 2, (int)k->begin[0], (int)k->end[0]);
-    a->groups = groups;
-    a->out_dtype = out_dtype;
-    return build2(b, "nn.conv1d", x, w, a);
-}
-
-const Expr *mx_convolve(MxNode *n, const Expr *x, const Expr *w, const char *out_dtype)
-{
-    const Build *b = &n->b;
-    uint32_t     dims = depth_of(n, x, w);
-    int64_t      groups = mx_int(n, "num_group");
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-    BuildWindow  k = {.kernel = {0}};
-
-    if (!dims || !window_of(n, dims, &k))
-        return NULL;
-    if (groups < 1 || groups > INT32_MAX || build_dim(b, x, 1) != build_dim(b, w, 1) * groups ||
-        build_dim(b, w, 0) != mx_int(n, "num_filter") || build_dim(b, w, 0) % groups)
-        return mx_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
-                        type_text(b->c, w->type), (long long)groups, type_text(b->c, x->type));
-    for (uint32_t i = 0; i < dims; i++)
-        if (build_dim(b, w, 2 + i) != k.kernel[i])
-            return mx_error(n, E_IMPORT, "weights %s, but the kernel is %s",
-                            type_text(b->c, w->type), mx_text(n, "kernel"));
-    if (dims == 1)
-        return conv1d(b, x, w, &k, groups, out_dtype);
-    if (dims == 3)
-        return build_conv_volume(b, x, w, &k, groups, out_dtype);
-    a->strides = ints_dup(b->c, k.stride, 2);
-    a->dilation = ints_dup(b->c, k.dilation, 2);
-    a->padding = pads_of(b, &k);
-    a->groups = groups;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, k.kernel, 2);
-    a->out_dtype = out_dtype;
-    return build2(b, "nn.conv2d", x, w, a);
-}
-
 const Expr *mx_bias(const Build *b, const Expr *y, const Expr *bias, uint32_t axis)
 {
     BiasAddAttrs *a = ATTRS(b, BiasAddAttrs);
@@ -104,17 +54,36 @@ const Expr *mx_bias(const Build *b, const Expr *y, const Expr *bias, uint32_t ax
     return build2(b, "nn.bias_add", y, bias, a);
 }
 
-bool mx_convolution(MxNode *n)
+/* Operands with their channels first, and the window; the weights are for num_filter results. */
+static bool read_conv(MxNode *n, BuildConv *k, bool *last)
 {
     const Build *b = &n->b;
-    bool         ok, last = mx_channels_last(n, expr_rank(n->in[0]), &ok);
-    const Expr  *x, *y;
+    bool         ok;
+    int64_t      of;
 
+    *last = mx_channels_last(n, expr_rank(n->in[0]), &ok);
     if (!ok)
         return false;
-    x = last ? build_channels_first(b, n->in[0]) : n->in[0];
-    y = mx_convolve(n, x, weight_first(b, n->in[1], last), "");
-    return mx_image_done(n, last, mx_bias(b, y, n->nin > 2 ? n->in[2] : NULL, 1));
+    k->x = *last ? build_channels_first(b, n->in[0]) : n->in[0];
+    k->w = weight_first(b, n->in[1], *last);
+    k->bias = n->nin > 2 ? n->in[2] : NULL;
+    k->groups = mx_int(n, "num_group");
+    if (!k->w || !(k->dims = depth_of(n, k->x, k->w)) || !window_of(n, k->dims, &k->window))
+        return false;
+    of = build_dim(b, k->w, k->transposed);
+    if (!checked_mul(of, k->transposed ? k->groups : 1, &of) || of != mx_int(n, "num_filter"))
+        return mx_error(n, E_IMPORT, "weights %s in %lld groups for num_filter=%s",
+                        type_text(b->c, k->w->type), (long long)k->groups,
+                        mx_text(n, "num_filter"));
+    return true;
+}
+
+bool mx_convolution(MxNode *n)
+{
+    BuildConv k = {.transposed = false};
+    bool      last;
+
+    return read_conv(n, &k, &last) && mx_image_done(n, last, build_conv(&n->b, &k));
 }
 
 /* What is cut off and what is more, for a result of the size that is asked for. */
@@ -141,49 +110,13 @@ static bool fit_target(const MxNode *n, const Expr *x, uint32_t dims, BuildWindo
     return true;
 }
 
-/* Weights [I, O of a group, ..]. */
 bool mx_deconvolution(MxNode *n)
 {
-    const Build          *b = &n->b;
-    bool                  ok, last = mx_channels_last(n, expr_rank(n->in[0]), &ok);
-    const Expr           *x, *w, *y, *bias = n->nin > 2 ? n->in[2] : NULL;
-    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    BuildWindow           k = {.kernel = {0}};
-    int64_t               extra[3] = {0}, groups = mx_int(n, "num_group");
-    uint32_t              dims;
+    BuildConv k = {.transposed = true};
+    bool      last;
 
-    if (!ok)
-        return false;
-    x = last ? build_channels_first(b, n->in[0]) : n->in[0];
-    w = weight_first(b, n->in[1], last);
-    if (!(dims = depth_of(n, x, w)) || !window_of(n, dims, &k) ||
-        !fit_target(n, x, dims, &k, extra))
-        return false;
-    if (groups < 1 || groups > INT32_MAX || build_dim(b, w, 0) != build_dim(b, x, 1) ||
-        build_dim(b, w, 1) * groups != mx_int(n, "num_filter") || build_dim(b, w, 0) % groups)
-        return mx_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
-                        type_text(b->c, w->type), (long long)groups, type_text(b->c, x->type));
-    if (dims == 3)
-        return mx_image_done(
-            n, last, mx_bias(b, build_conv_transpose_volume(b, x, w, &k, extra, groups), bias, 1));
-    if (dims == 1) { /* a picture of one row */
-        x = build_expand_dims(b, x, 2, 1);
-        w = build_expand_dims(b, w, 2, 1);
-        k = (BuildWindow){
-            {1, k.kernel[0]}, {1, k.stride[0]}, {1, k.dilation[0]}, {0, k.begin[0]}, {0, k.end[0]}};
-        extra[1] = extra[0], extra[0] = 0;
-    }
-    a->strides = ints_dup(b->c, k.stride, 2);
-    a->dilation = ints_dup(b->c, k.dilation, 2);
-    a->padding = pads_of(b, &k);
-    a->output_padding = ints_dup(b->c, extra, 2);
-    a->groups = groups;
-    a->channels = mx_int(n, "num_filter");
-    a->kernel_size = ints_dup(b->c, k.kernel, 2);
-    y = build2(b, "nn.conv2d_transpose", x, w, a);
-    if (dims == 1)
-        y = build_squeeze(b, y, 1, (int64_t[]){2});
-    return mx_image_done(n, last, mx_bias(b, y, bias, 1));
+    return read_conv(n, &k, &last) && fit_target(n, k.x, k.dims, &k.window, k.extra) &&
+           mx_image_done(n, last, build_conv(&n->b, &k));
 }
 
 /* ---- products --------------------------------------------------------------------------------------- */

@@ -101,54 +101,9 @@ static bool check_conv(Node *n, const Expr *x, const Expr *w, bool transposed, i
     return true;
 }
 
-/* Halves are summed in f32 and rounded once. */
-static const char *sum_dtype(const Expr *x)
-{
-    return dtype_is_float(expr_dtype(x)) && expr_dtype(x).bits == 16 ? "f32" : "";
-}
-
 static const Expr *rounded(const Build *b, const Expr *y, const Expr *like)
 {
     return y ? build_cast(b, y, expr_dtype(like)) : NULL;
-}
-
-static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
-                          int64_t group)
-{
-    Conv1dAttrs *a = ATTRS(b, Conv1dAttrs);
-
-    a->strides = ints_dup(b->c, win->stride, 1);
-    a->dilation = ints_dup(b->c, win->dilation, 1);
-    a->padding = ints_of(b->c, 2, (int)win->begin[0], (int)win->end[0]);
-    a->groups = group;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, win->kernel, 1);
-    a->out_dtype = sum_dtype(x);
-    return *a->out_dtype ? rounded(b, build2(b, "nn.conv1d", x, w, a), x)
-                         : build2(b, "nn.conv1d", x, w, a);
-}
-
-const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
-                        int64_t group)
-{
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-
-    a->strides = ints_dup(b->c, win->stride, 2);
-    a->dilation = ints_dup(b->c, win->dilation, 2);
-    a->padding = ints_of(b->c, 4, (int)win->begin[0], (int)win->begin[1], (int)win->end[0],
-                         (int)win->end[1]);
-    a->groups = group;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, win->kernel, 2);
-    a->out_dtype = sum_dtype(x);
-    return *a->out_dtype ? rounded(b, build2(b, "nn.conv2d", x, w, a), x)
-                         : build2(b, "nn.conv2d", x, w, a);
-}
-
-static const Expr *conv3d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
-                          int64_t group)
-{
-    return rounded(b, build_conv_volume(b, x, w, win, group, sum_dtype(x)), x);
 }
 
 const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
@@ -164,10 +119,9 @@ const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
 
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
 {
-    uint32_t    dims = expr_rank(x) - 2;
-    int64_t     group, kernel[MAX_SPATIAL] = {0};
-    OnnxWindow  win;
-    const Expr *y;
+    uint32_t   dims = expr_rank(x) - 2;
+    int64_t    group, kernel[MAX_SPATIAL] = {0};
+    OnnxWindow win = {.kernel = {0}};
 
     if (!check_conv(n, x, w, false, &group))
         return NULL;
@@ -175,10 +129,11 @@ const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
         kernel[i] = build_dim(&n->b, w, 2 + i);
     if (!onnx_window(n, x, kernel, dims, &win))
         return NULL;
-    y = dims == 1   ? conv1d(&n->b, x, w, &win, group)
-        : dims == 2 ? onnx_conv2d(&n->b, x, w, &win, group)
-                    : conv3d(&n->b, x, w, &win, group);
-    return onnx_bias(n, y, bias);
+    return onnx_bias(
+        n,
+        build_conv(&n->b,
+                   &(BuildConv){.x = x, .w = w, .dims = dims, .groups = group, .window = win}),
+        bias);
 }
 
 bool convert_conv(Node *n)
@@ -188,77 +143,50 @@ bool convert_conv(Node *n)
 }
 
 /* ONNX takes pads off the full result and adds output_padding at the end; output_shape fixes the
- * pads instead.  One dimension is a height of 1. */
+ * pads instead. */
 bool convert_conv_transpose(Node *n)
 {
-    const Build          *b = &n->b;
-    const char           *how = node_str(n, "auto_pad", "NOTSET");
-    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    int64_t               group, kernel[3], extra[3] = {0};
-    uint32_t              dims;
-    bool                  one;
-    const Expr           *x, *w, *y;
-    OnnxWindow            win;
-    Ints                  v;
+    const Build *b = &n->b;
+    const char  *how = node_str(n, "auto_pad", "NOTSET");
+    BuildConv    k = {.x = n->in[0], .w = n->in[1], .transposed = true};
+    int64_t      kernel[MAX_SPATIAL];
+    Ints         v;
 
     if (!node_need_rank(n, 0, 3, 5) || !node_need_rank(n, 1, 3, 5))
         return false;
-    x = n->in[0];
-    w = n->in[1];
-    dims = expr_rank(x) - 2;
-    one = dims == 1;
-    if (!check_conv(n, x, w, true, &group))
+    if (!check_conv(n, k.x, k.w, true, &k.groups))
         return false;
-    for (uint32_t i = 0; i < dims; i++)
-        kernel[i] = build_dim(b, w, 2 + i);
-    if (!onnx_window(n, x, kernel, dims, &win))
+    k.dims = expr_rank(k.x) - 2;
+    for (uint32_t i = 0; i < k.dims; i++)
+        kernel[i] = build_dim(b, k.w, 2 + i);
+    if (!onnx_window(n, k.x, kernel, k.dims, &k.window))
         return false;
     if (node_ints(n, "output_padding", &v)) {
-        if (v.n != dims)
-            return node_error(n, E_IMPORT, "%u output_padding for %u dimensions", v.n, dims);
-        memcpy(extra, v.at, dims * sizeof *v.at);
+        if (v.n != k.dims)
+            return node_error(n, E_IMPORT, "%u output_padding for %u dimensions", v.n, k.dims);
+        memcpy(k.extra, v.at, k.dims * sizeof *v.at);
     }
     if (node_ints(n, "output_shape", &v) || str_starts(how, "SAME")) {
         bool given = node_ints(n, "output_shape", &v);
 
-        if (given && v.n != dims && v.n != dims + 2)
-            return node_error(n, E_IMPORT, "output_shape has %u numbers, not %u", v.n, dims);
-        for (uint32_t i = 0; i < dims; i++) {
-            int64_t in = build_dim(b, x, 2 + i);
-            int64_t out = given ? v.at[v.n - dims + i] : in * win.stride[i];
-            int64_t total = win.stride[i] * (in - 1) + extra[i] +
-                            (win.kernel[i] - 1) * win.dilation[i] + 1 - out;
+        if (given && v.n != k.dims && v.n != k.dims + 2)
+            return node_error(n, E_IMPORT, "output_shape has %u numbers, not %u", v.n, k.dims);
+        for (uint32_t i = 0; i < k.dims; i++) {
+            int64_t in = build_dim(b, k.x, 2 + i);
+            int64_t out = given ? v.at[v.n - k.dims + i] : in * k.window.stride[i];
+            int64_t total = k.window.stride[i] * (in - 1) + k.extra[i] +
+                            (k.window.kernel[i] - 1) * k.window.dilation[i] + 1 - out;
 
             /* A result larger than the full one: more cells at the end. */
             if (total < 0) {
-                extra[i] -= total;
+                k.extra[i] -= total;
                 total = 0;
             }
-            win.begin[i] = !strcmp(how, "SAME_UPPER") ? total / 2 : total - total / 2;
-            win.end[i] = total - win.begin[i];
+            k.window.begin[i] = !strcmp(how, "SAME_UPPER") ? total / 2 : total - total / 2;
+            k.window.end[i] = total - k.window.begin[i];
         }
     }
-    if (dims == 3)
-        return node_done(n, onnx_bias(n, build_conv_transpose_volume(b, x, w, &win, extra, group),
-                                      node_has(n, 2) ? n->in[2] : NULL));
-    if (one) {
-        x = onnx_lift(b, x);
-        w = onnx_lift(b, w);
-        if (!x || !w)
-            return false;
-    }
-    a->strides = ints_of(b->c, 2, one ? 1 : (int)win.stride[0], (int)win.stride[dims - 1]);
-    a->dilation = ints_of(b->c, 2, one ? 1 : (int)win.dilation[0], (int)win.dilation[dims - 1]);
-    a->padding = ints_of(b->c, 4, one ? 0 : (int)win.begin[0], (int)win.begin[dims - 1],
-                         one ? 0 : (int)win.end[0], (int)win.end[dims - 1]);
-    a->output_padding = ints_of(b->c, 2, one ? 0 : (int)extra[0], (int)extra[dims - 1]);
-    a->groups = group;
-    a->channels = build_dim(b, w, 1) * group;
-    a->kernel_size = ints_of(b->c, 2, one ? 1 : (int)win.kernel[0], (int)win.kernel[dims - 1]);
-    y = build2(b, "nn.conv2d_transpose", x, w, a);
-    if (one && y)
-        y = onnx_drop(b, y);
-    return node_done(n, onnx_bias(n, y, node_has(n, 2) ? n->in[2] : NULL));
+    return node_done(n, onnx_bias(n, build_conv(b, &k), node_has(n, 2) ? n->in[2] : NULL));
 }
 
 /* ---- matrix products ------------------------------------------------------------------------------- */
@@ -270,7 +198,7 @@ static const Expr *matmul2(const Build *b, const Expr *x, const Expr *y, bool tx
 
     if (!x || !y)
         return NULL;
-    a->out_dtype = d->out_dtype = sum_dtype(x);
+    a->out_dtype = d->out_dtype = build_sum_dtype(x);
     a->transpose_a = tx;
     a->transpose_b = ty;
     x = !tx && ty ? build2(b, "nn.dense", x, y, d) : build2(b, "nn.matmul", x, y, a);
@@ -281,7 +209,7 @@ static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y, 
 {
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
 
-    a->out_dtype = sum_dtype(x);
+    a->out_dtype = build_sum_dtype(x);
     a->transpose_a = tx;
     a->transpose_b = ty;
     x = build2(b, "nn.batch_matmul", x, y, a);

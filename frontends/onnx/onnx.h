@@ -648,8 +648,6 @@ const Expr *onnx_drop(const Build *b, const Expr *y);
 typedef BuildPooling OnnxPooling;
 const Expr          *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how);
 OnnxPooling          onnx_pooling(Node *n); /* as the node says */
-const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
-                        int64_t group);
 /* recurrent_loop.c: a recurrent layer as ONNX has it, layout 0; its results [T, D, N, H], [D, N,
  * H], and of an LSTM [D, N, H] */
 typedef struct {

@@ -48,7 +48,11 @@ bool convert_causal_conv(Node *n)
         return false;
     n->out[1] =
         build_slice_to(b, x, 2, idx_addc(b->c->arith, expr_form(x, 2), 1 - k), expr_form(x, 2));
-    y = onnx_conv2d(b, onnx_lift(b, x), onnx_lift(b, w), &win, build_dim(b, x, 1));
+    y = build_conv(b, &(BuildConv){.x = onnx_lift(b, x),
+                                   .w = onnx_lift(b, w),
+                                   .dims = 2,
+                                   .groups = build_dim(b, x, 1),
+                                   .window = win});
     y = onnx_bias(n, onnx_drop(b, y), node_has(n, 2) ? n->in[2] : NULL);
     if (*activation == 's')
         y = build2(b, "multiply", y, build1(b, "sigmoid", y, NULL), NULL);

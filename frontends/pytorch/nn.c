@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-const char *pt_sum_dtype(const Expr *x)
-{
-    return dtype_is_float(expr_dtype(x)) && expr_dtype(x).bits == 16 ? "f32" : "";
-}
-
 static const Expr *rounded(const Build *b, const Expr *y, DType t)
 {
     return y ? build_cast(b, y, t) : NULL;
@@ -15,18 +10,8 @@ static const Expr *rounded(const Build *b, const Expr *y, DType t)
 
 /* ---- convolution ---------------------------------------------------------------------------------- */
 
-enum { MAX_SPATIAL = 3 };
-
-typedef struct {
-    const Expr *x, *w, *bias;
-    uint32_t    dims;
-    int64_t     stride[MAX_SPATIAL], dilation[MAX_SPATIAL], begin[MAX_SPATIAL], end[MAX_SPATIAL];
-    int64_t     extra[MAX_SPATIAL], kernel[MAX_SPATIAL], groups;
-    bool        transposed, batch; /* batch: the data had one */
-} Conv;
-
 /* As much on both sides, or by a word: what "same" needs, the odd cell behind. */
-static bool read_padding(PtNode *n, Conv *k)
+static bool read_padding(PtNode *n, BuildConv *k)
 {
     const PtArg *a = pt_arg(n, "padding");
 
@@ -34,36 +19,21 @@ static bool read_padding(PtNode *n, Conv *k)
         if (strcmp(a->text, "valid") != 0 && strcmp(a->text, "same") != 0)
             return pt_error(n, E_IMPORT, "padding is '%s'", a->text);
         for (uint32_t i = 0; !strcmp(a->text, "same") && i < k->dims; i++) {
-            int64_t all = k->dilation[i] * (k->kernel[i] - 1);
+            int64_t all = k->window.dilation[i] * (k->window.kernel[i] - 1);
 
-            k->begin[i] = all / 2;
-            k->end[i] = all - all / 2;
+            k->window.begin[i] = all / 2;
+            k->window.end[i] = all - all / 2;
         }
         return true;
     }
-    if (!pt_numbers(n, "padding", k->dims, 0, k->begin))
+    if (!pt_numbers(n, "padding", k->dims, 0, k->window.begin))
         return false;
-    memcpy(k->end, k->begin, sizeof k->end);
+    memcpy(k->window.end, k->window.begin, sizeof k->window.end);
     return true;
 }
 
-static bool check_conv(PtNode *n, const Conv *k)
-{
-    const Build *b = &n->b;
-    int64_t      channels = build_dim(b, k->x, 1), of = build_dim(b, k->w, 0);
-
-    for (uint32_t i = 0; i < k->dims; i++)
-        if (k->stride[i] < 1 || k->dilation[i] < 1 || k->begin[i] < 0 || k->extra[i] < 0)
-            return pt_error(n, E_IMPORT, "a stride or dilation below 1, or a padding below 0");
-    if (k->groups < 1 || of % k->groups ||
-        (k->transposed ? of : build_dim(b, k->w, 1) * k->groups) != channels)
-        return pt_error(n, E_IMPORT, "the weight is %s for data %s in %lld groups",
-                        type_text(b->c, k->w->type), type_text(b->c, k->x->type),
-                        (long long)k->groups);
-    return true;
-}
-
-static bool read_conv(PtNode *n, uint32_t dims, Conv *k)
+/* *batch: the data have one. */
+static bool read_conv(PtNode *n, uint32_t dims, BuildConv *k, bool *batch)
 {
     const Build *b = &n->b;
 
@@ -73,150 +43,59 @@ static bool read_conv(PtNode *n, uint32_t dims, Conv *k)
         return false;
     if (!dims)
         k->dims = dims = expr_rank(k->w) - 2;
-    k->batch = expr_rank(k->x) == dims + 2;
-    if (dims < 1 || dims > MAX_SPATIAL)
+    *batch = expr_rank(k->x) == dims + 2;
+    if (dims < 1 || dims > 3)
         return pt_error(n, E_UNSUPPORTED, "a convolution over %u dimensions", dims);
-    if (expr_rank(k->w) != dims + 2 || (!k->batch && expr_rank(k->x) != dims + 1))
+    if (expr_rank(k->w) != dims + 2 || (!*batch && expr_rank(k->x) != dims + 1))
         return pt_error(n, E_IMPORT, "the weight is %s for data %s", type_text(b->c, k->w->type),
                         type_text(b->c, k->x->type));
-    if (!k->batch)
+    if (!*batch)
         k->x = build_expand_dims(b, k->x, 0, 1);
     for (uint32_t i = 0; i < dims; i++)
-        k->kernel[i] = build_dim(b, k->w, 2 + i);
+        k->window.kernel[i] = build_dim(b, k->w, 2 + i);
     k->groups = pt_int(n, "groups", 1);
-    return k->x && pt_numbers(n, "stride", dims, 1, k->stride) &&
-           pt_numbers(n, "dilation", dims, 1, k->dilation) && read_padding(n, k) &&
-           pt_numbers(n, "output_padding", dims, 0, k->extra) && check_conv(n, k);
+    return k->x && pt_numbers(n, "stride", dims, 1, k->window.stride) &&
+           pt_numbers(n, "dilation", dims, 1, k->window.dilation) && read_padding(n, k) &&
+           pt_numbers(n, "output_padding", dims, 0, k->extra);
 }
 
-static Ints pair(Ctx *c, const Conv *k, const int64_t *v, int64_t first)
+static bool conv(PtNode *n, const BuildConv *k, bool batch)
 {
-    return ints_of(c, 2, (int)(k->dims == 1 ? first : v[0]), (int)v[k->dims - 1]);
-}
+    const Expr *y = build_conv(&n->b, k);
 
-static Ints borders(Ctx *c, const Conv *k)
-{
-    bool one = k->dims == 1;
-
-    return ints_of(c, 4, one ? 0 : (int)k->begin[0], (int)k->begin[k->dims - 1],
-                   one ? 0 : (int)k->end[0], (int)k->end[k->dims - 1]);
-}
-
-static const Expr *conv1d(const Build *b, const Conv *k)
-{
-    Conv1dAttrs *a = ATTRS(b, Conv1dAttrs);
-
-    a->strides = ints_dup(b->c, k->stride, 1);
-    a->dilation = ints_dup(b->c, k->dilation, 1);
-    a->padding = ints_of(b->c, 2, (int)k->begin[0], (int)k->end[0]);
-    a->groups = k->groups;
-    a->channels = build_dim(b, k->w, 0);
-    a->kernel_size = ints_dup(b->c, k->kernel, 1);
-    a->out_dtype = pt_sum_dtype(k->x);
-    return build2(b, "nn.conv1d", k->x, k->w, a);
-}
-
-static const Expr *conv2d(const Build *b, const Conv *k)
-{
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-
-    a->strides = ints_dup(b->c, k->stride, 2);
-    a->dilation = ints_dup(b->c, k->dilation, 2);
-    a->padding = borders(b->c, k);
-    a->groups = k->groups;
-    a->channels = build_dim(b, k->w, 0);
-    a->kernel_size = ints_dup(b->c, k->kernel, 2);
-    a->out_dtype = pt_sum_dtype(k->x);
-    return build2(b, "nn.conv2d", k->x, k->w, a);
-}
-
-/* [.., W] -> [.., 1, W], and back. */
-static const Expr *lifted(const Build *b, const Expr *x)
-{
-    return build_expand_dims(b, x, 2, 1);
-}
-
-static const Expr *dropped(const Build *b, const Expr *y)
-{
-    return y ? build_reshape_to(b, y, 3,
-                                (const Idx *[]){expr_form(y, 0), expr_form(y, 1), expr_form(y, 3)})
-             : NULL;
-}
-
-static const Expr *conv_transpose(const Build *b, const Conv *k)
-{
-    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    bool                  one = k->dims == 1;
-    const Expr           *y;
-
-    a->strides = pair(b->c, k, k->stride, 1);
-    a->dilation = pair(b->c, k, k->dilation, 1);
-    a->padding = borders(b->c, k);
-    a->output_padding = pair(b->c, k, k->extra, 0);
-    a->groups = k->groups;
-    a->channels = build_dim(b, k->w, 1) * k->groups;
-    a->kernel_size = pair(b->c, k, k->kernel, 1);
-    y = build2(b, "nn.conv2d_transpose", one ? lifted(b, k->x) : k->x, one ? lifted(b, k->w) : k->w,
-               a);
-    return one ? dropped(b, y) : y;
-}
-
-static const Expr *conv_volume(const Build *b, const Conv *k)
-{
-    BuildWindow w;
-
-    memcpy(w.kernel, k->kernel, sizeof w.kernel);
-    memcpy(w.stride, k->stride, sizeof w.stride);
-    memcpy(w.dilation, k->dilation, sizeof w.dilation);
-    memcpy(w.begin, k->begin, sizeof w.begin);
-    memcpy(w.end, k->end, sizeof w.end);
-    return k->transposed ? build_conv_transpose_volume(b, k->x, k->w, &w, k->extra, k->groups)
-                         : build_conv_volume(b, k->x, k->w, &w, k->groups, pt_sum_dtype(k->x));
-}
-
-static bool conv(PtNode *n, Conv *k)
-{
-    const Build *b = &n->b;
-    DType        t = expr_dtype(k->x);
-    const Expr  *y = k->dims == 3    ? conv_volume(b, k)
-                     : k->transposed ? conv_transpose(b, k)
-                     : k->dims == 1  ? conv1d(b, k)
-                                     : conv2d(b, k);
-
-    if (!(y = rounded(b, y, t)))
-        return false;
-    if (k->bias)
-        y = build2(b, "nn.bias_add", y, k->bias, NULL);
-    if (y && !k->batch)
-        y = build_reshape_to(b, y, expr_rank(y) - 1, expr_forms(y).at + 1);
+    if (y && !batch)
+        y = build_reshape_to(&n->b, y, expr_rank(y) - 1, expr_forms(y).at + 1);
     return pt_done(n, y);
 }
 
 bool aten_conv(PtNode *n)
 {
-    Conv k = {.dims = 0};
+    BuildConv k = {.dims = 0};
+    bool      batch;
 
     return read_conv(n,
                      strstr(n->p->target, "conv1d")   ? 1
                      : strstr(n->p->target, "conv2d") ? 2
                      : strstr(n->p->target, "conv3d") ? 3
                                                       : 0,
-                     &k) &&
-           conv(n, &k);
+                     &k, &batch) &&
+           conv(n, &k, batch);
 }
 
 bool aten_conv_transpose(PtNode *n)
 {
-    Conv k = {.transposed = true};
+    BuildConv k = {.transposed = true};
+    bool      batch;
 
-    return read_conv(n, 0, &k) && conv(n, &k);
+    return read_conv(n, 0, &k, &batch) && conv(n, &k, batch);
 }
 
 bool aten_convolution(PtNode *n)
 {
-    Conv k = {.transposed = pt_bool(n, "transposed", false)};
+    BuildConv k = {.transposed = pt_bool(n, "transposed", false)};
+    bool      batch;
 
-    return read_conv(n, 0, &k) && conv(n, &k);
+    return read_conv(n, 0, &k, &batch) && conv(n, &k, batch);
 }
 
 /* ---- products of matrices --------------------------------------------------------------------------- */
@@ -230,7 +109,7 @@ static const Expr *matmul2(const Build *b, const Expr *x, const Expr *y, bool ty
     if (!x || !y)
         return NULL;
     t = expr_dtype(x);
-    a->out_dtype = d->out_dtype = pt_sum_dtype(x);
+    a->out_dtype = d->out_dtype = build_sum_dtype(x);
     return rounded(b, ty ? build2(b, "nn.dense", x, y, d) : build2(b, "nn.matmul", x, y, a), t);
 }
 
@@ -238,7 +117,7 @@ static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y)
 {
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
 
-    a->out_dtype = pt_sum_dtype(x);
+    a->out_dtype = build_sum_dtype(x);
     a->transpose_b = false;
     return rounded(b, build2(b, "nn.batch_matmul", x, y, a), expr_dtype(x));
 }

@@ -350,7 +350,6 @@ const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias)
 const Expr *pt_reshape(PtNode *n, const Expr *x, Dims size); /* one of them may be -1 */
 const Expr *pt_softmax(PtNode *n, const char *op, const Expr *x, int64_t axis);
 const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
-const char *pt_sum_dtype(const Expr *x);            /* halves are summed in f32 */
 const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
 /* The rows of x that the flags [rows] name; how many, the run says. */
 const Expr *pt_found(PtNode *n, const Expr *x, const Expr *flags);
