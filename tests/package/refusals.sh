@@ -104,7 +104,7 @@ no "the model has no tensor 'nothing'" "OUTPUTS nothing"
 no "'haswell' is no CPU variant" "CPU_VARIANTS x86-64-v2 haswell"
 no "'--shape-buckets' takes a dimension" "SHAPE_BUCKETS N"
 no "'--state' takes an output and an input" "STATE y"
-no "there is no model format 'coreml'" "MODEL_FORMAT coreml"
+no "there is no model format 'paddle'" "MODEL_FORMAT paddle"
 
 # Keywords and values of the contract that have no meaning yet.
 # keyword, value : the beginning of the reason
