@@ -7,47 +7,40 @@
  * together. */
 #include "backends/cuda/cuda.h"
 
-#define DEVICE "static __device__ inline void "
-#define BODY(text) "{\n#if defined(__CUDA_ARCH__)\n" text "#else\n"
-#define MMA(name, c, constraint, op)                                                      \
-    DEVICE name "(" c " *c, const unsigned *a, const unsigned *b)\n" BODY(                \
-        "    asm volatile(\"mma.sync.aligned." op " {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
-        "{%8, %9}, {%0, %1, %2, %3};\"\n"                                                 \
-        "        : \"+" constraint "\"(c[0]), \"+" constraint "\"(c[1]), \"+" constraint  \
-        "\"(c[2]), \"+" constraint "\"(c[3])\n"                                           \
-        "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "     \
-        "\"r\"(b[1]));\n") "    warp_" name "(c, a, b);\n#endif\n}\n"
+#define FUNCTION(head, device, elsewhere)                                            \
+    "static __device__ inline void " head "\n{\n#if defined(__CUDA_ARCH__)\n" device \
+    "#else\n" elsewhere "#endif\n}\n"
+#define MMA(name, c, constraint, op)                                                           \
+    FUNCTION(name "(" c " *c, const unsigned *a, const unsigned *b)",                          \
+             "    asm volatile(\"mma.sync.aligned." op " {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
+             "{%8, %9}, {%0, %1, %2, %3};\"\n"                                                 \
+             "        : \"+" constraint "\"(c[0]), \"+" constraint "\"(c[1]), \"+" constraint  \
+             "\"(c[2]), \"+" constraint "\"(c[3])\n"                                           \
+             "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "     \
+             "\"r\"(b[1]));\n",                                                                \
+             "    warp_" name "(c, a, b);\n")
 
-static const char ldmatrix4[] = DEVICE "ldmatrix4(unsigned *r, const void *row)\n" BODY(
+static const char ldmatrix4[] = FUNCTION(
+    "ldmatrix4(unsigned *r, const void *row)",
     "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
     "        : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3])\n"
-    "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n") "    "
-                                                                                 "warp_ldmatrix4(r,"
-                                                                                 " row);\n#endif\n}"
-                                                                                 "\n";
+    "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n",
+    "    warp_ldmatrix4(r, row);\n");
 
-static const char ldmatrix2[] = DEVICE "ldmatrix2(unsigned *r, const void *row)\n" BODY(
-    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\"\n"
-    "        : \"=r\"(r[0]), \"=r\"(r[1])\n"
-    "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n") "    "
-                                                                                 "warp_ldmatrix2(r,"
-                                                                                 " row);\n#endif\n}"
-                                                                                 "\n";
+static const char ldmatrix2[] =
+    FUNCTION("ldmatrix2(unsigned *r, const void *row)",
+             "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];\"\n"
+             "        : \"=r\"(r[0]), \"=r\"(r[1])\n"
+             "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n",
+             "    warp_ldmatrix2(r, row);\n");
 
-static const char copy[] = DEVICE "async_copy(void *to, const void *from)\n" BODY(
-    "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
-    "        :: \"r\"((unsigned)__cvta_generic_to_shared(to)),\n"
-    "           \"l\"(__cvta_generic_to_global(from)) : \"memory\");\n") "    mock_copy(to, "
-                                                                         "from);\n#endif\n}"
-                                                                         "\n" DEVICE
-                                                                         "async_wait()\n" BODY(
-                                                                             "    asm "
-                                                                             "volatile(\"cp.async."
-                                                                             "wait_all;\" ::: "
-                                                                             "\"memory\");\n") "#en"
-                                                                                               "dif"
-                                                                                               "\n}"
-                                                                                               "\n";
+static const char copy[] =
+    FUNCTION("async_copy(void *to, const void *from)",
+             "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+             "        :: \"r\"((unsigned)__cvta_generic_to_shared(to)),\n"
+             "           \"l\"(__cvta_generic_to_global(from)) : \"memory\");\n",
+             "    warp_async_copy(to, from);\n")
+        FUNCTION("async_wait()", "    asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n", "");
 
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),

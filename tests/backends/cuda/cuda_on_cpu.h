@@ -86,7 +86,7 @@ static inline double fma(double a, double b, double c)
 static unsigned    mock_words[1024][6];
 static const void *mock_rows[1024];
 
-static inline void mock_copy(void *to, const void *from)
+static inline void warp_async_copy(void *to, const void *from)
 {
     if (((size_t)to | (size_t)from) % 16)
         __builtin_trap();
