@@ -147,14 +147,15 @@ static void alloc(Gen *g, const Stmt *s)
     const Buffer *b = s->u.buffer;
     SpvEnum       storage = b->scope == SCOPE_SHARED ? SpvWorkgroup : SpvFunction;
     int64_t       elems = 1, origin = 0;
-    uint32_t      type =
-                 b->dtype.lanes > 1 ? emit_fail(g, "vectors") : spv_cell(g->s, b->dtype, storage),
-             id;
+    uint32_t      type, id;
 
+    if (b->dtype.lanes > 1)
+        emit_fail(g, "vectors");
     if (b->ndim && !buffer_size(g->c, b, &elems, &origin))
         emit_fail(g, "memory of a size that only a run knows");
     if (g->failed)
         return;
+    type = spv_cell(g->s, b->dtype, storage);
     if (b->ndim)
         type = spv_array(g->s, type, elems > 0 ? elems : 1);
     if (storage == SpvWorkgroup) {
@@ -281,8 +282,8 @@ static void threads(Gen *g)
     }
 }
 
-/* More blocks along x than every device has lie in rows along z: the number of one that there is.
- */
+/* More blocks along x than every device has lie in rows along z: the number of such a block; those
+ * behind the last one leave. */
 static void unfold(Gen *g)
 {
     const Idx *x = g->axis[AXIS_BLOCK_X], *z = g->axis[AXIS_BLOCK_Z];

@@ -19,6 +19,7 @@ static const Device vulkan = {
     .most_threads = 1024,
     .most_shared = 64 * 1024,
     .most_blocks = {INT32_MAX, GROUPS_MOST, GROUPS_MOST},
+    .most_buffers = BUFFERS_MOST,
     .no_math = true,
     .models = models,
     .source = vulkan_source,

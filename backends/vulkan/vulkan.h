@@ -19,8 +19,9 @@
 #include "backends/common/device.h"
 
 enum {
-    PUSH_BYTES = 128,   /* of push constants that every device has */
-    GROUPS_MOST = 65535 /* blocks of a launch along an axis; more along x are folded into z */
+    PUSH_BYTES = 128,    /* of push constants that every device has */
+    BUFFERS_MOST = 4096, /* of a kernel, whose addresses the runtime gathers */
+    GROUPS_MOST = 65535  /* blocks of a launch along an axis; more along x are folded into z */
 };
 
 /* ---- module.c ------------------------------------------------------------------------------------ */

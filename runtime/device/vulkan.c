@@ -1,4 +1,5 @@
-/* vulkan.c: Vulkan as a device: which one, opening and closing it, and what errors mean.
+/* vulkan.c: Vulkan as a device: which one is taken, how it is opened and closed, and what its
+ * errors mean.
  */
 #include "vulkan.h"
 
@@ -58,8 +59,7 @@ static uint32_t all_devices(Vulkan *vk, VkHandle *out)
     return rc < 0 ? 0 : n; /* there may be more */
 }
 
-/* Has it what every kernel needs?  NULL, or why not; its family of queues and features are noted.
- */
+/* Has it what every kernel needs?  NULL, or why not.  Notes its family of queues and features. */
 static const char *look_at(Vulkan *vk, VkHandle physical)
 {
     VkQueueFamily families[MAX_FAMILIES];

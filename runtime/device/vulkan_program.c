@@ -140,7 +140,9 @@ static int32_t addresses(Vulkan *vk, const tvmcc_arg *args, uint32_t nargs, uint
     for (uint32_t i = 0; i < nargs; i += 2) {
         int64_t offset;
 
-        if (i + 1 == nargs || *n == MOST_PARAMS || args[i].kind != TVMCC_ARG_BUFFER ||
+        if (*n == MOST_PARAMS)
+            return tvmrt_vk_refuse(vk, "a launch has more than 4096 buffers");
+        if (i + 1 == nargs || args[i].kind != TVMCC_ARG_BUFFER ||
             args[i + 1].kind != TVMCC_ARG_VALUE || args[i + 1].bytes != sizeof offset)
             return tvmrt_vk_refuse(vk, "a launch has other arguments than buffers with offsets");
         memcpy(&offset, args[i + 1].p, sizeof offset);
