@@ -93,6 +93,12 @@ static int32_t fail(Metal *m, const char *what, Object error)
     return TVMCC_E_DEVICE;
 }
 
+static int32_t refuse(Metal *m, const char *why)
+{
+    snprintf(m->state.error, sizeof m->state.error, "%s", why);
+    return TVMCC_E_MISMATCH;
+}
+
 /* ---- the command buffer ------------------------------------------------------------------------ */
 
 static void end_encoder(Metal *m)
@@ -231,7 +237,7 @@ static int32_t metal_module_load(void *self, uint32_t form, const void *code, si
 
     (void)options;
     if (form != TVMCC_CODE_SOURCE)
-        return TVMCC_E_MISMATCH;
+        return refuse(m, "the code is no text for Metal's compiler");
     void  *pool = m->objc_autoreleasePoolPush();
     Object text = string_of(m, code, bytes), how = compile_options(m);
     *module = SEND(Object, Object, Object, Object *)(
@@ -291,12 +297,14 @@ static int32_t give(Metal *m, const tvmcc_arg *args, uint32_t nargs)
     for (uint32_t i = 0; i < nargs; i++) {
         const tvmcc_arg *a = &args[i];
 
-        if (a->kind == TVMCC_ARG_BUFFER)
-            SEND(void, const void *, Word, Word)
-        (m->encoder, name(m, "setBuffer:offset:atIndex:"), a->p, 0, nbuffers++);
-        else if (a->kind != TVMCC_ARG_VALUE || a->bytes != sizeof *values ||
-                 n == MAX_VALUES) return TVMCC_E_MISMATCH;
-        else memcpy(&values[n++], a->p, sizeof *values);
+        if (a->kind == TVMCC_ARG_BUFFER) {
+            SEND(void, const void *, Word, Word)(m->encoder, name(m, "setBuffer:offset:atIndex:"),
+                                                 a->p, 0, nbuffers++);
+            continue;
+        }
+        if (a->kind != TVMCC_ARG_VALUE || a->bytes != sizeof *values || n == MAX_VALUES)
+            return refuse(m, "a launch has more than buffers and 512 values of 64 bits");
+        memcpy(&values[n++], a->p, sizeof *values);
     }
     SEND(void, const void *, Word, Word)
     (m->encoder, name(m, "setBytes:length:atIndex:"), values, n * sizeof *values, nbuffers);
