@@ -100,14 +100,16 @@ bool c2_survey(C2Import *im, const bool *needed);
 
 const C2Arg *c2_arg_of(const C2OpDef *op, const char *name); /* NULL: it is not given */
 bool         c2_has(const C2Node *n, const char *name);
-int64_t      c2_int(const C2Node *n, const char *name, int64_t fallback);
-double       c2_float(const C2Node *n, const char *name, double fallback);
-const char  *c2_text(const C2Node *n, const char *name, const char *fallback);
-Ints         c2_ints(const C2Node *n, const char *name);
-bool         c2_rank(const C2Node *n, uint32_t i, uint32_t least, uint32_t most);
-bool         c2_axis(const C2Node *n, int64_t axis, uint32_t rank, uint32_t *out);
-bool         c2_done(C2Node *n, const Expr *y);
-bool         c2_put(C2Node *n, uint32_t i, const Expr *y);
+/* Arguments of a kind; the fallback if there is none, and with an error if it is of another kind.
+ */
+int64_t     c2_int(const C2Node *n, const char *name, int64_t fallback);
+double      c2_float(const C2Node *n, const char *name, double fallback);
+const char *c2_text(const C2Node *n, const char *name, const char *fallback);
+Ints        c2_ints(const C2Node *n, const char *name);
+bool        c2_rank(const C2Node *n, uint32_t i, uint32_t least, uint32_t most);
+bool        c2_axis(const C2Node *n, int64_t axis, uint32_t rank, uint32_t *out);
+bool        c2_done(C2Node *n, const Expr *y);
+bool        c2_put(C2Node *n, uint32_t i, const Expr *y);
 /* `order` is NHWC; false with an error in *ok: it is neither. */
 bool c2_channels_last(const C2Node *n, bool *ok);
 /* Operand i, with its channels first. */

@@ -109,12 +109,15 @@ bool c2_cast(C2Node *n)
                  {6, "uint8", DT_U8},   {7, "int8", DT_I8},    {8, "uint16", DT_U16},
                  {9, "int16", DT_I16},  {10, "int64", DT_I64}, {12, "float16", DT_F16},
                  {13, "double", DT_F64}};
-    const char *name = c2_text(n, "to", "");
+    const C2Arg *to = c2_arg_of(n->op, "to");
+    const char  *name = to && to->has_s ? c2_text(n, "to", "") : "";
+    int64_t      number = to && !to->has_s ? c2_int(n, "to", 0) : 0;
 
     for (uint32_t i = 0; i < COUNT(types); i++)
-        if (c2_int(n, "to", 0) == types[i].number || !strcasecmp(name, types[i].name))
+        if (number == types[i].number || !strcasecmp(name, types[i].name))
             return c2_done(n, build_cast(&n->b, n->in[0], types[i].type));
-    return c2_error(n, E_UNSUPPORTED, "to=%s%lld", name, (long long)c2_int(n, "to", 0));
+    return to && to->has_s ? c2_error(n, E_UNSUPPORTED, "to='%s'", name)
+                           : c2_error(n, E_UNSUPPORTED, "to=%lld", (long long)number);
 }
 
 /* ---- several operands ------------------------------------------------------------------------------- */

@@ -254,7 +254,11 @@ static bool import_weight(C2Import *im, const C2OpDef *fill)
 {
     const C2Row *r = c2_row(fill->type ? fill->type : "");
 
-    if (!r || strcmp(r->operands, "0") * strcmp(r->operands, "0..1"))
+    uint32_t least, most;
+
+    if (r)
+        c2_operands(r, &least, &most);
+    if (!r || least > 0)
         return error_at(im->c, E_UNSUPPORTED, (Loc){.file = im->init_path},
                         "'%s' is filled by %s, which is no value in the file", fill->output.at[0],
                         fill->type ? fill->type : "nothing");

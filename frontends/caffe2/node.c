@@ -21,30 +21,63 @@ bool c2_has(const C2Node *n, const char *name)
     return c2_arg_of(n->op, name) != NULL;
 }
 
-int64_t c2_int(const C2Node *n, const char *name, int64_t fallback)
+/* The argument, if it is of the kind that is read, with an error if it is of another; NULL: there
+ * is none. */
+static const C2Arg *typed(const C2Node *n, const char *name, bool (*is)(const C2Arg *),
+                          const char *kind)
 {
     const C2Arg *a = c2_arg_of(n->op, name);
 
-    return a && a->has_i ? a->i : fallback;
+    if (!a || is(a))
+        return a;
+    return c2_error(n, E_IMPORT, "argument '%s' is not %s", name, kind);
+}
+
+static bool is_int(const C2Arg *a)
+{
+    return a->has_i;
+}
+
+static bool is_number(const C2Arg *a)
+{
+    return a->has_f || a->has_i;
+}
+
+static bool is_text(const C2Arg *a)
+{
+    return a->has_s;
+}
+
+/* One without numbers has nothing at all. */
+static bool is_ints(const C2Arg *a)
+{
+    return a->ints.n || !(a->has_i || a->has_f || a->has_s || a->floats.data.n || a->strings.n);
+}
+
+int64_t c2_int(const C2Node *n, const char *name, int64_t fallback)
+{
+    const C2Arg *a = typed(n, name, is_int, "a whole number");
+
+    return a ? a->i : fallback;
 }
 
 double c2_float(const C2Node *n, const char *name, double fallback)
 {
-    const C2Arg *a = c2_arg_of(n->op, name);
+    const C2Arg *a = typed(n, name, is_number, "a number");
 
-    return a && a->has_f ? (double)a->f : a && a->has_i ? (double)a->i : fallback;
+    return a ? a->has_f ? (double)a->f : (double)a->i : fallback;
 }
 
 const char *c2_text(const C2Node *n, const char *name, const char *fallback)
 {
-    const C2Arg *a = c2_arg_of(n->op, name);
+    const C2Arg *a = typed(n, name, is_text, "text");
 
-    return a && a->has_s ? intern_n(n->b.c->strings, (const char *)a->s.at, a->s.n) : fallback;
+    return a ? intern_n(n->b.c->strings, (const char *)a->s.at, a->s.n) : fallback;
 }
 
 Ints c2_ints(const C2Node *n, const char *name)
 {
-    const C2Arg *a = c2_arg_of(n->op, name);
+    const C2Arg *a = typed(n, name, is_ints, "a list of whole numbers");
 
     return a ? (Ints){a->ints.n, a->ints.at} : (Ints){0};
 }

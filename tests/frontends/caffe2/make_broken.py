@@ -36,6 +36,8 @@ write("values", [FC], init=(op("GivenTensorFill", [], ["w"], shape=(2, 4), value
 write("training", [op("Dropout", ["x"], ["y"], ratio=0.5)])
 write("output", [FC], outputs=("z",))
 write("kernel", [op("MaxPool", ["x"], ["y"])], init=(place("x", (1, 3, 4, 4)),))
+write("kind_of_int", [op("Softmax", ["x"], ["y"], axis=1.5)])
+write("kind_of_list", [op("ReduceSum", ["x"], ["y"], axes=1)])
 with open(os.path.join(FOLDER, "text.predict_net.pbtxt"), "w") as f:
     f.write('name: "text"\nop { input: "x" output: "a" type: "Relu" }\nop { input: "a" output: "y" type: "Softmax" arg { name: "axis" i: 1 } }\n'
             'external_input: "x"\nexternal_output: "y"\n')

@@ -1,0 +1,4 @@
+
+kind_of_list
+xy"	ReduceSum*
+axes:x:w:bBy
