@@ -15,6 +15,7 @@
  *   darknet/            Darknet: .cfg and .weights
  *   mxnet/              MXNet: -symbol.json and .params
  *   caffe2/             Caffe2: predict_net.pb and init_net.pb
+ *   tvm/                TVM: Relay's text, and Model Library Format
  *   relay/              text of Relay modules
  */
 #ifndef TVMCC_FRONTENDS_H

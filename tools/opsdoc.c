@@ -83,6 +83,7 @@ static const FormatPage format_pages[] = {
     {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also"},
     {"mxnet", "Operators", "ops.def", "operators, with the operands and other names", "Operands"},
     {"caffe2", "Operators", "ops.def", "operators, with how many operands they take", "Operands"},
+    {"tvm", "Operators", "ops.def", "operators, with how many operands they take", "Operands"},
     {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind"},
     {"coreml", "Layers and operators", "layers.def` and `programs.def",
      "layers and operators, with the numbers of layers", "Number"},

@@ -31,7 +31,7 @@ ROOT = os.path.join(HERE, "../..")
 MODELS = ["examples", "build/suite-cases", "tests/models", "tests/graphs"] + [
     "tests/frontends/" + f for f in ("onnx", "tflite", "pytorch", "darknet", "keras", "coreml")]
 FOLDERS = {"pb": ["tests/frontends/tensorflow"], "json": ["tests/frontends/mxnet"],
-           "predict_net.pb": ["tests/frontends/caffe2"]}  # where else such files are something else
+           "predict_net.pb": ["tests/frontends/caffe2"], "relay": ["tests/frontends/tvm"]}  # where else such files are something else
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 FIELDS = {"mlmodel": 5000}  # numbers of fields below this, not below 1000

@@ -1,0 +1,51 @@
+/* The table of operators. */
+#include "frontends/tvm/tvm.h"
+
+#include <string.h>
+
+#define none NULL
+#define TV(name, least, most, takes, relay, attrs, convert) \
+    {name, least, most, TV_##takes, relay, attrs, convert},
+static const TvRow rows[] = {
+#include "frontends/tvm/ops.def"
+};
+#undef TV
+#undef none
+
+const TvRow *tv_row(const char *op)
+{
+    for (uint32_t i = 0; i < COUNT(rows); i++)
+        if (!strcmp(rows[i].name, op))
+            return &rows[i];
+    return NULL;
+}
+
+bool tv_next_attr(Ctx *c, const char **at, TvAttrSpec *out)
+{
+    const char *word = *at, *end = word + strcspn(word, " "), *mark = word + strcspn(word, ">=! ");
+
+    if (!*word)
+        return false;
+    *out = (TvAttrSpec){.name = intern_n(c->strings, word, (size_t)(mark - word)),
+                        .use = *mark == '='   ? TV_FIXED
+                               : *mark == '!' ? TV_READ
+                                              : TV_SAME};
+    out->other = *mark == '>' || *mark == '='
+                     ? intern_n(c->strings, mark + 1, (size_t)(end - mark - 1))
+                     : out->name;
+    *at = *end ? end + 1 : end;
+    return true;
+}
+
+/* -print-ops=tvm, in the order of the table: how many operands an operator takes. */
+void tvm_list_ops(StrBuf *out)
+{
+    for (uint32_t i = 0; i < COUNT(rows); i++) {
+        const TvRow *r = &rows[i];
+        const char  *operands = r->least == r->most
+                                    ? arena_printf(out->arena, "%u", r->least)
+                                    : arena_printf(out->arena, "%u-%u", r->least, r->most);
+
+        str_printf(out, "%-32s %-8s %-8s %s\n", r->name, operands, "-", r->relay ? r->relay : "-");
+    }
+}
