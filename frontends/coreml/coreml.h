@@ -2,6 +2,7 @@
  *
  *   proto.c       messages of the .proto files that carry a model
  *   package.c     the files: a package's manifest, weights beside the model
+ *   feature.c     types and dimensions of inputs and results, as they are described
  *   import.c      bids; inputs, images, results; pipelines; one model after another
  *   network.c     neural networks: layers, blocks of layers
  *   program.c     ML programs: functions, blocks, operators
@@ -388,13 +389,17 @@ CmlScope  cml_scope(CmlImport *im, const CmlScope *outer);
 CmlValue *cml_find(const CmlScope *s, const char *name); /* NULL: not there */
 void      cml_put(CmlScope *s, const char *name, CmlValue v);
 
-enum { CML_GREY = 10, CML_RGB = 20, CML_BGR = 30, CML_GREY_F16 = 40 }; /* of images */
-bool cml_is_grey(const CmlImageType *t);
-/* The element type and dimensions of an input or output; false: of another kind. */
-bool     cml_feature_dtype(const CmlFeatureType *t, DType *out);
-uint32_t cml_feature_dims(CmlImport *im, Loc loc, const CmlFeature *f, InputDim *dims);
 /* The message in the file, or in the package that it is the manifest of; *path names it then. */
 bool cml_read(Ctx *c, const char **path, Bytes file, ImportFiles *files, CmlModel *out);
+
+/* ---- feature.c ------------------------------------------------------------------------------------------ */
+
+enum { CML_GREY = 10, CML_RGB = 20, CML_BGR = 30, CML_GREY_F16 = 40 }; /* of images */
+bool cml_is_grey(const CmlImageType *t);
+/* The element type of an input or output; false: of another kind. */
+bool cml_feature_dtype(const CmlFeatureType *t, DType *out);
+/* Its rank, UINT32_MAX if it is not said, and its first MAX_RANK dimensions: there may be more. */
+uint32_t cml_feature_dims(CmlImport *im, Loc loc, const CmlFeature *f, InputDim *dims);
 
 /* ---- network.c, program.c ----------------------------------------------------------------------------- */
 

@@ -19,8 +19,9 @@ static void describe_feature(CmlImport *im, const CmlFeature *f, SignatureTensor
     bool      known =
         f->type && (f->type->image || f->type->array || f->type->integer || f->type->number);
 
-    if (known && (!f->type->array || f->type->array->shape.n <= MAX_RANK))
+    if (known)
         n = cml_feature_dims(im, (Loc){.file = im->path}, f, dims);
+    n = n > MAX_RANK ? UINT32_MAX : n;
     *out = (SignatureTensor){f->name ? f->name : "", type_of(im->c, f->type), n, dims,
                              SIGNATURE_TENSOR};
 }

@@ -308,8 +308,10 @@ static const Expr *looked_up(CmlNode *n, const Expr *indices)
         return NULL;
     (void)cml_arg(n, "vector_axis");
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = build_dim(b, e, i) * (i == axis ? vector : 1);
         blocks[i] = build_dim(b, lut, i);
+        if (!checked_mul(build_dim(b, e, i), i == axis ? vector : 1, &dims[i]))
+            return cml_error(n, E_IMPORT, "%lld cells for each index of %s", (long long)vector,
+                             type_text(b->c, e->type));
         if (blocks[i] < 1 || build_dim(b, e, i) % blocks[i])
             return cml_error(n, E_IMPORT, "%lld blocks of %lld", (long long)blocks[i],
                              (long long)build_dim(b, e, i));

@@ -45,6 +45,17 @@ static void draw_options(Ctx *c, Bytes file, FuzzOptions *o,
     o->options.values = o->values;
 }
 
+/* All of it is there to be read. */
+static void print_tensors(StrBuf *out, uint32_t n, const SignatureTensor *t)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        str_printf(out, "%s: %s", t[i].name, t[i].type);
+        for (uint32_t k = 0; t[i].ndim != UINT32_MAX && k < t[i].ndim; k++)
+            str_printf(out, " %lld%s", (long long)t[i].dims[k].value,
+                       t[i].dims[k].name ? t[i].dims[k].name : "");
+    }
+}
+
 int fuzz_model(const char *format, const char *path, Bytes file,
                void (*draw)(Ctx *c, Bytes file, FuzzOptions *o))
 {
@@ -62,7 +73,10 @@ int fuzz_model(const char *format, const char *path, Bytes file,
         BUG("there is no format %s", format);
     f->bid(path, file);
     draw_options(c, file, o, draw);
-    f->describe(c, path, file, &signature);
+    if (f->describe(c, path, file, &signature)) {
+        print_tensors(&text, signature.ninputs, signature.inputs);
+        print_tensors(&text, signature.noutputs, signature.outputs);
+    }
     diag_drop(d, 0);
     m = f->import(c, path, file, &o->options, &files);
     if (m && relay_verify(c, m))

@@ -137,6 +137,13 @@ def main():
         r.lowerBound, r.upperBound = lo, hi
     layer(n, "activation", "relu", ["x"], ["y"]).ReLU.SetInParent()
     save("ok_range.mlmodel", m)
+    # More dimensions in the ranges than there may be.
+    m, n = model(inputs=(("x", [2]),))
+    for _ in range(40):
+        r = m.description.input[0].type.multiArrayType.shapeRange.sizeRanges.add()
+        r.lowerBound, r.upperBound = 1, 2
+    layer(n, "activation", "relu", ["x"], ["y"]).ReLU.SetInParent()
+    save("bad_range.mlmodel", m)
     m, n = model(inputs=(("x", [2, 3]),))
     for shape in ([2, 3], [2, 6], [2, 9]):
         m.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add().shape.extend(shape)
