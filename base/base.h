@@ -222,8 +222,8 @@ uint32_t   diag_count(const Diags *d);
 DiagRecord diag_at(const Diags *d, uint32_t i);
 int        diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
 void       diag_one_status(Diags *d, int status); /* from now on all errors have this one */
-/* -Wname, -Wno-name, -Werror, -Werror=name, -Wno-error=name; -w: no warnings, whatever else is said.
- * False: no such flag. */
+/* -Wname, -Wno-name, -Werror, -Werror=name, -Wno-error=name; -w: no warnings, whatever else is
+ * said. False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
 /* The flag of a warning by its code or itself: "W0301" -> "dim-default"; NULL: none. */
 const char *diag_flag_of(const char *name);
