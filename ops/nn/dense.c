@@ -10,13 +10,14 @@
 
 #include <string.h>
 
-/* A product's element type: 8-bit integers are summed in i32. */
+/* A product's element type: 8-bit integers, and 16-bit ones times these, are summed in i32. */
 static bool product_dtype(Ctx *c, Loc loc, const char *text, const Type *const *in, DType *t)
 {
     *t = in[0]->dtype;
     if (!rel_number(c, loc, in[0]) || !rel_number(c, loc, in[1]))
         return false;
-    if (dtype_is_int(*t) && t->bits == 8)
+    if (dtype_is_int(*t) &&
+        (t->bits == 8 || (t->bits == 16 && dtype_is_int(in[1]->dtype) && in[1]->dtype.bits == 8)))
         *t = DT_I32;
     else if (!rel_same_dtype(c, loc, in[0], in[1]))
         return false;

@@ -117,10 +117,12 @@ static const Prim *param(Ctx *c, const Tensor *p, const Axes *a, Along l, DType 
                        prim_num(c, t, 0));
 }
 
-/* Differences of 8- and 16-bit numbers fit i32; i32 data come with a zero point of 0, as a rule. */
+/* Differences of 8- and 16-bit numbers fit i32; i32 and i64 data come with a zero point of 0, as a
+ * rule. */
 static const Prim *dequantized(Ctx *c, const Prim *q, const Prim *scale, const Prim *zero)
 {
-    const Prim *d = prim_sub(c, prim_cast(c, DT_I32, q), zero);
+    DType       t = q->dtype.bits > 32 ? DT_I64 : DT_I32;
+    const Prim *d = prim_sub(c, prim_cast(c, t, q), prim_cast(c, t, zero));
 
     return prim_mul(c, prim_cast(c, scale->dtype, d), scale);
 }

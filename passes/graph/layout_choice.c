@@ -37,10 +37,10 @@ typedef struct {
 
 /* ---- what things cost ----------------------------------------------------------------------- */
 
-/* f32, and what quantized networks are made of. */
+/* f32, and what quantized networks are made of, but for sums in 64 bits. */
 static bool blocks_well(DType t)
 {
-    return dtype_eq(t, DT_F32) || dtype_eq(t, DT_U8) || dtype_eq(t, DT_I8) || dtype_eq(t, DT_I32);
+    return dtype_eq(t, DT_F32) || (dtype_is_int(t) && t.bits <= 32);
 }
 
 bool image_dims(const Type *t, int64_t dims[4])

@@ -13,9 +13,10 @@ typedef struct {
 
 /* qnn.dequantize to f32. */
 bool quantized_of(const Expr *e, Quantized *v);
-/* ... of 8 bits, with one constant scale and zero point for all. */
+/* ... of 8 or 16 bits, with one constant scale and zero point for all. */
 bool quantized_tensor(const Expr *e, Quantized *v, double *scale, double *zero);
 bool is_8bit(DType t);
+bool is_quantized_type(DType t); /* integers of 8 or 16 bits */
 
 /* Element i of a constant; of a constant of one element always that one. */
 double const_at(const Expr *k, int64_t i);

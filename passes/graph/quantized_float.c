@@ -3,7 +3,8 @@
  *   nn.global_avg_pool2d(qnn.dequantize(%q, s, z))
  *     -> multiply(subtract(nn.global_avg_pool2d(%q, out_dtype="f32"), z), s)
  *
- * The pool sums integers, exactly; its mean is the only float.  An average that counts padding
+ * The pool sums integers, exactly, in i32, into which 32,768 cells of 16 bits fit; its mean is the
+ * only float.  An average that counts padding
  * cells stays, unless zero is what stands for zero.
  *
  *   qnn.quantize(add(qnn.dequantize(%a, sa, za), qnn.dequantize(%b, sb, zb)), sy, zy)
@@ -15,15 +16,33 @@
 
 #include <math.h>
 
+#define MAX_CELLS_16 32768 /* 65535 * n < 2^31 */
+
+/* How many cells an average is of, at most; false: not known. */
+static bool window_cells(const Expr *e, int64_t *n)
+{
+    int64_t rows, columns;
+
+    if (call_is(e, "nn.avg_pool2d")) {
+        Ints size = ATTRS_OF(Pool2dAttrs, e)->pool_size;
+
+        return size.n == 2 && checked_mul(size.at[0], size.at[1], n);
+    }
+    return type_dim(call_arg(e, 0)->type, 2, &rows) &&
+           type_dim(call_arg(e, 0)->type, 3, &columns) && checked_mul(rows, columns, n);
+}
+
 const Expr *integer_average(Ctx *c, const Expr *e)
 {
     Quantized   v;
     double      scale, zero;
     const Expr *mean;
     bool        whole = call_is(e, "nn.global_avg_pool2d");
+    int64_t     cells;
 
     if ((!whole && !call_is(e, "nn.avg_pool2d")) ||
-        !quantized_tensor(call_arg(e, 0), &v, &scale, &zero))
+        !quantized_tensor(call_arg(e, 0), &v, &scale, &zero) ||
+        (!is_8bit(v.q->type->dtype) && !(window_cells(e, &cells) && cells <= MAX_CELLS_16)))
         return e;
     if (whole) {
         GlobalPool2dAttrs *a = ATTRS_COPY(c, GlobalPool2dAttrs, e);

@@ -6,8 +6,9 @@
  *        qnn.dequantize(%1, sx * sw, 0, axis=1)
  *
  * w' = w - zw as i8.  This is exact, as sums of products of 8-bit numbers fit 32 bits up to 65,793
- * products, which is asked for.  Padding cells hold zx, the number that stands for zero.  A bias
- * that follows, round(b / (sx * sw)), goes into the same i32 vector.
+ * products, which is asked for; data of 16 bits are summed in i64 where the weights are so large
+ * that 32 bits might not do.  Padding cells hold zx, the number that stands for zero.  A bias that
+ * follows, round(b / (sx * sw)), goes into the same vector of integers.
  *
  * Products of integers as such (MatMulInteger) take the same way, without scales.  A multiplication
  * per channel that follows (a batch normalization) goes into the scale.
@@ -102,15 +103,17 @@ static bool is_centred(const Product *p)
            zero == 0;
 }
 
-/* w - zw as i8, [units, k] for matrices, and the sum of each output channel; NULL: out of range. */
-static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
+/* w - zw as i8, [units, k] for matrices, the sum of each output channel, and the largest sum of
+ * magnitudes; NULL: out of range. */
+static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums, int64_t *most)
 {
     int64_t n = p->channels * p->products, dims[4] = {p->channels, p->products};
     int8_t *data = is_centred(p) ? NULL : arena_alloc(c->arena, (size_t)n);
     DType   t = p->k->type->dtype;
 
+    *most = 0;
     for (int64_t o = 0; o < p->channels; o++) {
-        int64_t zero = (int64_t)const_at(p->zero, o), sum = 0;
+        int64_t zero = (int64_t)const_at(p->zero, o), sum = 0, magnitude = 0;
 
         for (int64_t i = 0; i < p->products; i++) {
             int64_t at = p->transposed ? i * p->channels + o : o * p->products + i;
@@ -123,8 +126,10 @@ static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
             if (data)
                 data[o * p->products + i] = (int8_t)v;
             sum += v;
+            magnitude += v < 0 ? -v : v;
         }
         sums[o] = sum;
+        *most = magnitude > *most ? magnitude : *most;
     }
     if (!data)
         return p->k;
@@ -157,18 +162,41 @@ static const Expr *product_scale(Ctx *c, const Product *p, double sx)
                       p->scale->loc);
 }
 
-static const Expr *i32_vector(Ctx *c, const int64_t *v, int64_t n, const char *name, Loc loc)
+/* Half of what a sum of that type holds. */
+static int64_t half_range(DType t)
 {
-    int32_t *data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+    return INT64_C(1) << (t.bits - 2);
+}
+
+/* What a bias may be in a sum of products of such data. */
+static int64_t most_bias(DType data, DType sum)
+{
+    return is_8bit(data) || sum.bits > 32 ? half_range(sum) : half_range(sum) / 4;
+}
+
+/* The type of sums of products of such data, less zx, with weights of which a channel has that sum
+ * of magnitudes; a bias is to fit, too. */
+static DType sum_dtype(DType data, double zx, int64_t most)
+{
+    double reach = fmax(dtype_max(data), -dtype_min(data)) + fabs(zx);
+    double room = dtype_max(DT_I32) - (double)most_bias(data, DT_I32);
+
+    return is_8bit(data) || (double)most * reach <= room ? DT_I32 : DT_I64;
+}
+
+/* i32 or i64. */
+static const Expr *sum_vector(Ctx *c, const int64_t *v, int64_t n, DType t, const char *name,
+                              Loc loc)
+{
+    size_t   size = (size_t)n * (size_t)dtype_bytes(t);
+    uint8_t *data = arena_alloc(c->arena, size);
 
     for (int64_t i = 0; i < n; i++) {
-        if (v[i] < -(INT64_C(1) << 30) || v[i] > INT64_C(1) << 30)
+        if (v[i] < -half_range(t) || v[i] > half_range(t))
             return NULL; /* with the sum of products it might not fit */
-        data[i] = (int32_t)v[i];
+        dtype_put_i(t, data + i * dtype_bytes(t), v[i]);
     }
-    return expr_const(c,
-                      const_new(c, name, type_tensor_i64(c, DT_I32, 1, &n),
-                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+    return expr_const(c, const_new(c, name, type_tensor_i64(c, t, 1, &n), (Bytes){data, size}),
                       loc);
 }
 
@@ -180,16 +208,22 @@ static const Expr *with_bias(Ctx *c, const Expr *sum, const Expr *bias, bool con
     return make2(c, "nn.bias_add", sum, bias, a, loc);
 }
 
-/* The call over integers, without a bias. */
-static const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx)
+/* The call over integers, summed in t, without a bias. */
+static const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx,
+                                DType t)
 {
     const Expr  *args[2] = {x, w};
     Conv2dAttrs *a;
 
-    if (!call_is(e, "nn.conv2d"))
-        return make2(c, "nn.dense", x, w, ATTRS_NEW(c, DenseAttrs), e->loc);
+    if (!call_is(e, "nn.conv2d")) {
+        DenseAttrs *d = ATTRS_NEW(c, DenseAttrs);
+
+        if (!dtype_eq(t, DT_I32))
+            d->out_dtype = dtype_text(c, t);
+        return make2(c, "nn.dense", x, w, d, e->loc);
+    }
     a = ATTRS_COPY(c, Conv2dAttrs, e);
-    a->out_dtype = "i32";
+    a->out_dtype = dtype_text(c, t);
     for (uint32_t i = 0; i < a->padding.n; i++)
         if (a->padding.at[i])
             a->pad_value = (int64_t)zx;
@@ -201,24 +235,26 @@ const Expr *integer_product(Ctx *c, const Expr *e)
     Product     p;
     Quantized   x;
     double      sx, zx;
-    int64_t    *sums;
+    int64_t    *sums, most;
     const Expr *w, *scale, *bias = NULL, *sum;
+    DType       t;
 
     if (!call_op(e) || !product_of(c, e, &p) || !quantized_tensor(call_arg(e, 0), &x, &sx, &zx))
         return e;
     if (wants_other_sign(c, x.q->type->dtype) && !(x.q = with_other_sign(c, x.q, &zx, e->loc)))
         return NULL;
     sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
-    if (!(w = centred_weight(c, &p, sums)) || !(scale = product_scale(c, &p, sx)))
+    if (!(w = centred_weight(c, &p, sums, &most)) || !(scale = product_scale(c, &p, sx)))
         return e;
+    t = sum_dtype(x.q->type->dtype, zx, most);
     for (int64_t o = 0; o < p.channels; o++)
         sums[o] *= -(int64_t)zx;
-    if (zx != 0 && !(bias = i32_vector(c, sums, p.channels, p.k->u.constant->name, e->loc)))
+    if (zx != 0 && !(bias = sum_vector(c, sums, p.channels, t, p.k->u.constant->name, e->loc)))
         return e;
-    sum = integer_call(c, e, x.q, w, zx);
+    sum = integer_call(c, e, x.q, w, zx, t);
     if (sum && bias)
         sum = with_bias(c, sum, bias, p.conv, e->loc);
-    return make_dequantize(c, sum, scale, expr_scalar(c, DT_I32, 0), p.conv ? 1 : -1, e->loc);
+    return make_dequantize(c, sum, scale, expr_scalar(c, t, 0), p.conv ? 1 : -1, e->loc);
 }
 
 /* ---- sums of products that are themselves the result ---------------------------------------- */
@@ -263,7 +299,7 @@ const Expr *integer_sum(Ctx *c, const Expr *e)
 {
     Product     p = {0};
     const Expr *x, *zero, *w, *vector = NULL, *sum;
-    int64_t    *sums;
+    int64_t    *sums, most;
     double      zx = 0; /* the part of the zero point that is known */
 
     if (!call_op(e) || !product_kind(e, &p) || !expr_has_shape(e) ||
@@ -279,21 +315,26 @@ const Expr *integer_sum(Ctx *c, const Expr *e)
         return NULL;
     p.zero = expr_scalar(c, DT_I32, 0);
     sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
-    if (!(w = centred_weight(c, &p, sums)) ||
-        (zero && !(vector = i32_vector(c, sums, p.channels, NULL, e->loc))))
+    if (!(w = centred_weight(c, &p, sums, &most)) ||
+        (zero && !(vector = sum_vector(c, sums, p.channels, DT_I32, NULL, e->loc))))
         return e;
-    sum = integer_call(c, e, x, w, zx);
+    sum = integer_call(c, e, x, w, zx, DT_I32);
     if (zero && sum)
         sum = less_zero(c, sum, zero, vector, e->loc);
     for (int64_t o = 0; o < p.channels; o++)
         sums[o] *= -(int64_t)zx;
     if (zx == 0 || !sum)
         return sum;
-    vector = i32_vector(c, sums, p.channels, NULL, e->loc);
+    vector = sum_vector(c, sums, p.channels, DT_I32, NULL, e->loc);
     return vector ? with_bias(c, sum, vector, p.conv, e->loc) : e;
 }
 
 /* ---- bias ----------------------------------------------------------------------------------- */
+
+static bool is_sum_type(DType t)
+{
+    return dtype_eq(t, DT_I32) || dtype_eq(t, DT_I64);
+}
 
 /* A sum of products as integer_product makes it. */
 static bool is_sum(const Expr *e, const Expr **product, const Expr **bias)
@@ -301,8 +342,9 @@ static bool is_sum(const Expr *e, const Expr **product, const Expr **bias)
     *product = call_is(e, "nn.bias_add") ? call_arg(e, 0) : e;
     *bias = call_is(e, "nn.bias_add") ? call_arg(e, 1) : NULL;
     return (call_is(*product, "nn.conv2d") || call_is(*product, "nn.dense")) &&
-           dtype_eq((*product)->type->dtype, DT_I32) &&
-           is_8bit(call_arg(*product, 0)->type->dtype) && (!*bias || (*bias)->kind == EXPR_CONST);
+           is_sum_type((*product)->type->dtype) &&
+           is_quantized_type(call_arg(*product, 0)->type->dtype) &&
+           (!*bias || (*bias)->kind == EXPR_CONST);
 }
 
 /* One number for each channel of t, in order: [C], or [1, C, 1, 1] and the like for `add`. */
@@ -338,11 +380,13 @@ static bool bias_operand(const Expr *e, uint32_t channel, const Expr **sum, cons
     return false;
 }
 
-/* The bias in steps of `scale`: as stored, if it has been quantized so, else rounded. */
-static bool bias_steps(Ctx *c, const Expr *b, const Expr *scale, int64_t n, int64_t *out)
+/* The bias in steps of `scale`: as stored, if it has been quantized so, else rounded.  False: it is
+ * not constant, or larger than `most`. */
+static bool bias_steps(Ctx *c, const Expr *b, const Expr *scale, int64_t n, int64_t most,
+                       int64_t *out)
 {
     Quantized q;
-    bool      quantized = quantized_of(b, &q) && dtype_eq(q.q->type->dtype, DT_I32);
+    bool      quantized = quantized_of(b, &q) && is_sum_type(q.q->type->dtype);
 
     if (quantized) {
         q.q = const_value(c, q.q);
@@ -365,7 +409,7 @@ static bool bias_steps(Ctx *c, const Expr *b, const Expr *scale, int64_t n, int6
         } else {
             v = nearbyint(const_at(b, i) / s);
         }
-        if (!(fabs(v) < 1 << 30))
+        if (!(fabs(v) < (double)most))
             return false;
         out[i] += (int64_t)v;
     }
@@ -391,7 +435,11 @@ const Expr *integer_bias(Ctx *c, const Expr *e)
         steps = NEW_ARRAY(c->scratch, int64_t, (size_t)n);
         for (int64_t k = 0; k < n; k++)
             steps[k] = old ? (int64_t)const_at(old, k) : 0;
-        if (!bias_steps(c, b, q.scale, n, steps) || !(b = i32_vector(c, steps, n, NULL, e->loc)))
+        DType   t = product->type->dtype;
+        int64_t most = most_bias(call_arg(product, 0)->type->dtype, t);
+
+        if (!bias_steps(c, b, q.scale, n, most, steps) ||
+            !(b = sum_vector(c, steps, n, t, NULL, e->loc)))
             return e;
         return make_dequantize(c, with_bias(c, product, b, conv, e->loc), q.scale, q.zero, q.axis,
                                e->loc);

@@ -18,7 +18,7 @@
  * qnn.requantize
  *
  * What is left in floats (add, sigmoid, ..) stands between dequantize and quantize, which fuse_ops
- * puts into its kernel, so 8-bit integers are what lies in memory.
+ * puts into its kernel, so integers of 8 or 16 bits are what lies in memory.
  *
  * 8-bit dot products take unsigned data on x86 and signed data on Arm: activations of the other
  * sign move by 128 with their zero point where they are made.  Inputs and outputs of the model keep
@@ -39,6 +39,11 @@ bool is_8bit(DType t)
     return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
 }
 
+bool is_quantized_type(DType t)
+{
+    return dtype_is_int(t) && (t.bits == 8 || t.bits == 16) && t.lanes == 1;
+}
+
 bool quantized_of(const Expr *e, Quantized *v)
 {
     if (!call_is(e, "qnn.dequantize") || !expr_has_shape(e) || !dtype_eq(e->type->dtype, DT_F32))
@@ -57,8 +62,9 @@ static bool one_number(const Expr *k, double *v)
 
 bool quantized_tensor(const Expr *e, Quantized *v, double *scale, double *zero)
 {
-    return quantized_of(e, v) && is_8bit(v->q->type->dtype) && one_number(v->scale, scale) &&
-           one_number(v->zero, zero) && isfinite(*scale) && *scale > 0;
+    return quantized_of(e, v) && is_quantized_type(v->q->type->dtype) &&
+           one_number(v->scale, scale) && one_number(v->zero, zero) && isfinite(*scale) &&
+           *scale > 0;
 }
 
 double const_at(const Expr *k, int64_t i)
@@ -196,7 +202,7 @@ static bool quantize_steps(const Expr *e, Steps *s)
     double scale, zero;
 
     if (!call_is(e, "qnn.quantize") || !expr_has_shape(e) ||
-        !dtype_eq(call_arg(e, 0)->type->dtype, DT_F32) || !is_8bit(e->type->dtype) ||
+        !dtype_eq(call_arg(e, 0)->type->dtype, DT_F32) || !is_quantized_type(e->type->dtype) ||
         !one_number(call_arg(e, 1), &scale) || !one_number(call_arg(e, 2), &zero) ||
         !isfinite(scale) || !(scale > 0))
         return false;
@@ -394,7 +400,7 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
     return e;
 }
 
-/* Something reads 8-bit integers. */
+/* Something reads integers of 8 or 16 bits. */
 static bool any_quantized(Ctx *c, const Module *m)
 {
     for (uint32_t i = 0; i < m->nfuncs; i++) {
@@ -404,7 +410,7 @@ static bool any_quantized(Ctx *c, const Module *m)
             const Expr *e = list.at[k];
 
             if (call_op(e) && call_nargs(e) && expr_has_shape(call_arg(e, 0)) &&
-                is_8bit(call_arg(e, 0)->type->dtype))
+                is_quantized_type(call_arg(e, 0)->type->dtype))
                 return true;
         }
     }

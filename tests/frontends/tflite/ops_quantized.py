@@ -148,6 +148,86 @@ def step_functions_16(r):
     return m, q
 
 
+def dense_16(m, r, x, rows, k, units, name, bias=True, act=0):
+    """Of weights up to 127, some all 127 and all -127, whose sums do not fit 32 bits if k is large."""
+    scale = np.float32(0.01)
+    w = r.integers(-127, 128, (units, k)).astype(np.int8)
+    w[0], w[1] = 127, -127
+    b = m.const(r.integers(-2**20, 2**20, units).astype(np.int64), scale=np.float32(0.0002) * scale) if bias else -1
+    y = m.output(name, [rows, units], "int16", scale=0.0002 * 0.01 * k**0.5 * 80, zero=0)
+    m.op("FULLY_CONNECTED", [x, m.const(w, scale=scale), b], y, "FullyConnectedOptions", version=7, fusedActivationFunction=act)
+
+
+@model
+def step_dense_16(r):
+    """Sums in 32 and in 64 bits."""
+    m = Model()
+    narrow, wide = m.input("narrow", [3, 40], "int16", scale=0.0002), m.input("wide", [3, 1600], "int16", scale=0.0002)
+    dense_16(m, r, narrow, 3, 40, 5, "dense")
+    dense_16(m, r, narrow, 3, 40, 6, "relu", False, 1)
+    dense_16(m, r, wide, 3, 1600, 5, "sum")
+    x = steps(r, (3, 1600), "int16")
+    x[0], x[1] = 32767, -32768
+    return m, steps(r, (3, 40), "int16"), x
+
+
+@model
+def step_convs_16(r):
+    """Windows of 1, of many channels, of strides; in a row."""
+    m = Model()
+    x = m.input("x", [1, 7, 6, 64], "int16", scale=0.0002)
+
+    def conv(op, x, cin, cout, shape, kernel, name, out_scale, act=0, make=m.output, **how):
+        k = (cout, *kernel, cin) if op == "CONV_2D" else (1, *kernel, cout)
+        scale = r.uniform(0.01, 0.03, cout).astype(np.float32)
+        w = m.const(r.integers(-127, 128, k).astype(np.int8), scale=scale, axis=0 if op == "CONV_2D" else 3)
+        b = m.const(r.integers(-2**18, 2**18, cout).astype(np.int64), scale=np.float32(m.graph.tensors[x].quantization.scale[0]) * scale)
+        y = make(name, shape, "int16", scale=out_scale, zero=0)
+        more = dict(depthMultiplier=1) if op != "CONV_2D" else {}
+        m.op(op, [x, w, b], y, "Conv2DOptions" if op == "CONV_2D" else "DepthwiseConv2DOptions", version=4 if op == "CONV_2D" else 5,
+             fusedActivationFunction=act, **dict(dict(padding=0, strideH=1, strideW=1), **how), **more)
+        return y
+    y = conv("CONV_2D", x, 64, 16, [1, 7, 6, 16], (3, 3), "wide", 0.004, 1, m.tensor)
+    y = conv("DEPTHWISE_CONV_2D", y, 16, 16, [1, 4, 3, 16], (3, 3), "depth", 0.008, 3, m.tensor, strideH=2, strideW=2)
+    conv("CONV_2D", y, 16, 24, [1, 4, 3, 24], (1, 1), "point", 0.01)
+    conv("CONV_2D", x, 64, 8, [1, 3, 2, 8], (3, 3), "dilated", 0.004, padding=1, dilationHFactor=2, dilationWFactor=2)
+    conv("CONV_2D", x, 64, 8, [1, 4, 3, 8], (1, 1), "strided", 0.002, strideH=2, strideW=2)
+    return m, steps(r, (1, 7, 6, 64), "int16")
+
+
+@model
+def step_layers_16(r):
+    """Pools, means, borders and the like."""
+    m = Model()
+    shape, scale = [2, 3, 4, 5], 0.001
+    x, y = m.input("x", shape, "int16", scale=scale), m.input("y", shape, "int16", scale=scale)
+
+    def op(name, ins, to, options=None, by=scale, version=3, key=None, **fields):
+        m.op(name, ins, m.output(key or name, to, "int16", scale=by), options, version=version, **fields)
+    op("AVERAGE_POOL_2D", [x], [2, 2, 2, 5], "Pool2DOptions", padding=0, strideH=2, strideW=2, filterHeight=2, filterWidth=3)
+    op("MAX_POOL_2D", [x], [2, 2, 2, 5], "Pool2DOptions", padding=1, strideH=1, strideW=2, filterHeight=2, filterWidth=2, fusedActivationFunction=1)
+    op("MEAN", [x, m.const(np.int32([1, 2]))], [2, 5], "ReducerOptions", scale / 2)
+    op("MEAN", [x, m.const(np.int32([3]))], [2, 3, 4], "ReducerOptions", key="MEAN_rows")
+    op("REDUCE_MAX", [x, m.const(np.int32([3]))], [2, 3, 4], "ReducerOptions")
+    op("REDUCE_MIN", [x, m.const(np.int32([2]))], [2, 3, 5], "ReducerOptions")
+    op("RELU", [x], shape)
+    op("RELU6", [x], shape)
+    op("ABS", [x], shape)
+    op("PAD", [x, m.const(np.int32([[0, 0], [1, 1], [0, 2], [0, 0]]))], [2, 5, 6, 5])
+    op("MAXIMUM", [x, y], shape)
+    op("MINIMUM", [x, y], shape)
+    op("TRANSPOSE", [x, m.const(np.int32([0, 3, 1, 2]))], [2, 5, 3, 4], version=4)
+    op("STRIDED_SLICE", [x, *(m.const(np.int32(v)) for v in ([0, 0, 1, 0], [2, 3, 4, 5], [1, 2, 1, 1]))], [2, 2, 3, 5], "StridedSliceOptions",
+       version=4)
+    op("SLICE", [x, m.const(np.int32([0, 1, 0, 2])), m.const(np.int32([2, 2, 3, 3]))], [2, 2, 3, 3], version=4)
+    op("GATHER", [x, m.const(np.int32([2, 0]))], [2, 3, 2, 5], "GatherOptions", axis=2, version=4)
+    op("PACK", [x, y], [2, *shape], "PackOptions", axis=0, valuesCount=2)
+    op("RESIZE_BILINEAR", [x, m.const(np.int32([6, 8]))], [2, 6, 8, 5], "ResizeBilinearOptions", halfPixelCenters=True)
+    op("RESIZE_NEAREST_NEIGHBOR", [x, m.const(np.int32([6, 8]))], [2, 6, 8, 5], "ResizeNearestNeighborOptions", halfPixelCenters=True)
+    op("BATCH_MATMUL", [x, m.const(steps(r, (2, 3, 5, 6), "int16"), scale=0.0005)], [2, 3, 4, 6], "BatchMatMulOptions", scale * 16, version=3)
+    return m, steps(r, shape, "int16"), steps(r, shape, "int16")
+
+
 @model
 def run_half_weights(r):
     m = Model()
