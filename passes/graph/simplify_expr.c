@@ -10,8 +10,8 @@
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])
- *   reshape(nn.dense(reshape(x))) -> nn.dense(x)         rows that were put together meanwhile;
- * bias too nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
+ *   reshape(nn.dense(reshape(x))) -> nn.dense(x)         of one matrix; bias too
+ *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
  *   nn.batch_matmul(x, const [1, k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
@@ -96,6 +96,19 @@ static const Expr *dense_of(const Expr *e)
     return call_is(e, "nn.dense") ? e : NULL;
 }
 
+/* Is all but the last two dimensions 1?  Rows of others would be batches, each a product of its
+ * own.
+ */
+static bool is_matrix(const Type *t)
+{
+    int64_t v;
+
+    for (uint32_t i = 0; i + 2 < t->n; i++)
+        if (!type_dim(t, i, &v) || v != 1)
+            return false;
+    return true;
+}
+
 /* reshape(nn.dense(reshape(x))): the rows that were put together stay apart, so that what follows
  * can join the product. */
 static const Expr *rows_apart(Ctx *c, const Expr *e, const Expr *dense)
@@ -106,7 +119,8 @@ static const Expr *rows_apart(Ctx *c, const Expr *e, const Expr *dense)
     BiasAddAttrs *a = ATTRS_NEW(c, BiasAddAttrs);
 
     if (!is_view(v) || !expr_has_shape(e) || n <= v->type->n || n > TE_MAX_AXES ||
-        !no_zero_dim(e->type) || !no_zero_dim(v->type) || e->type->dims[n - 1] != w->type->dims[0])
+        !is_matrix(e->type) || !no_zero_dim(e->type) || !no_zero_dim(v->type) ||
+        e->type->dims[n - 1] != w->type->dims[0])
         return e;
     memcpy(dims, e->type->dims, n * sizeof *dims);
     dims[n - 1] = v->type->dims[v->type->n - 1];
