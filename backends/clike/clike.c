@@ -3,6 +3,7 @@
  * Where a dialect has no names for people, loop variables are i<n> and buffers b<n>, numbered in
  * order of appearance, so that equal functions have equal text. */
 #include "backends/clike/impl.h"
+#include "backends/common/device.h"
 #include "ir/tir/intrin.h"
 
 #include <string.h>
@@ -403,4 +404,13 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
         str_addn(out, body.at, body.n);
     str_add(out, "}\n\n");
     return !x.failed;
+}
+
+bool clike_kernels(Ctx *c, const ClikeDialect *d, uint32_t n, const Func *const *funcs, StrBuf *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (funcs[i]->kind == FUNC_DEVICE &&
+            !clike_kernel(c, d, funcs[i], device_symbol(c, funcs[i]->name), out))
+            return false;
+    return true;
 }

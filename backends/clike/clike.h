@@ -59,6 +59,10 @@ typedef struct ClikeDialect {
  * lacks something. */
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out);
 
+/* All functions of that kind among them, called as device_symbol says. */
+bool clike_kernels(Ctx *c, const ClikeDialect *d, uint32_t n, const Func *const *funcs,
+                   StrBuf *out);
+
 /* ---- prelude.c: functions that stand in for operators ------------------------------------------- */
 
 /* Definitions of those that `code` calls. */
@@ -68,6 +72,8 @@ bool clike_is_helper(const char *name);               /* such a name is no one e
 /* Of the library of C: ClikeDialect.math for languages that have it; abs and copysign are the
  * prelude's. */
 const char *clike_math(MathFn fn, DType t);
+/* Types by the short names of OpenCL and Metal, "uchar"; floats of 16 bits are their bits. */
+const char *clike_short_type(DType t);
 /* ... for languages whose functions take every type: "exp". */
 const char *clike_math_overloaded(MathFn fn, DType t);
 /* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */

@@ -80,6 +80,20 @@ const char *clike_math_overloaded(MathFn fn, DType t)
     return fn == MATH_COPYSIGN ? "copysign" : clike_math(fn, DT_F64);
 }
 
+const char *clike_short_type(DType t)
+{
+    switch (t.code) {
+    case DT_BOOLEAN: return "uchar";
+    case DT_INT:
+        return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
+    case DT_UINT:
+        return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
+    case DT_FLOAT: return t.bits == 16 ? "ushort" : t.bits == 32 ? "float" : "double";
+    case DT_BFLOAT: return "ushort";
+    default: return NULL;
+    }
+}
+
 /* Of a type, in names: bool is a byte there. */
 static const char *short_name(Ctx *c, DType t)
 {

@@ -133,10 +133,8 @@ static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena);
 
-    for (uint32_t i = 0; i < n; i++)
-        if (funcs[i]->kind == FUNC_DEVICE &&
-            !clike_kernel(c, &dialect, funcs[i], device_symbol(c, funcs[i]->name), &body))
-            return false;
+    if (!clike_kernels(c, &dialect, n, funcs, &body))
+        return false;
     if (!body.n)
         return true;
     clike_prelude(c, &dialect, body.at, out);

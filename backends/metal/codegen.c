@@ -10,16 +10,7 @@
 
 static const char *msl_type(DType t)
 {
-    switch (t.code) {
-    case DT_BOOLEAN: return "uchar";
-    case DT_INT:
-        return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
-    case DT_UINT:
-        return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
-    case DT_FLOAT: return t.bits == 16 ? "ushort" : t.bits == 32 ? "float" : NULL;
-    case DT_BFLOAT: return "ushort";
-    default: return NULL;
-    }
+    return dtype_eq(t, DT_F64) ? NULL : clike_short_type(t);
 }
 
 static const char *msl_space(Scope s, bool written)
@@ -114,10 +105,8 @@ bool metal_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena);
 
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        if (m->funcs[i]->kind == FUNC_DEVICE &&
-            !clike_kernel(c, &dialect, m->funcs[i], device_symbol(c, m->funcs[i]->name), &body))
-            return false;
+    if (!clike_kernels(c, &dialect, m->nfuncs, m->funcs, &body))
+        return false;
     const char *kernels = body.n ? body.at : "";
     str_add(out, "#include <metal_stdlib>\n"
                  "using namespace metal;\n"

@@ -9,20 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *cl_type(DType t)
-{
-    switch (t.code) {
-    case DT_BOOLEAN: return "uchar";
-    case DT_INT:
-        return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
-    case DT_UINT:
-        return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
-    case DT_FLOAT: return t.bits == 16 ? "ushort" : t.bits == 32 ? "float" : "double";
-    case DT_BFLOAT: return "ushort";
-    default: return NULL;
-    }
-}
-
 static const char *cl_space(Scope s, bool written)
 {
     if (s == SCOPE_SHARED)
@@ -53,9 +39,9 @@ static void cl_real(StrBuf *s, DType t, double v)
     if (dtype_is_half(t))
         clike_half(s, t, v);
     else if (isnan(v))
-        str_printf(s, "(%s)NAN", cl_type(t));
+        str_printf(s, "(%s)NAN", clike_short_type(t));
     else if (isinf(v))
-        str_printf(s, "(%s)%sINFINITY", cl_type(t), v < 0 ? "-" : "");
+        str_printf(s, "(%s)%sINFINITY", clike_short_type(t), v < 0 ? "-" : "");
     else
         str_printf(s, t.bits == 64 ? "%a" : "%af", v);
 }
@@ -63,7 +49,7 @@ static void cl_real(StrBuf *s, DType t, double v)
 static const char *cl_convert(Ctx *c, DType to, DType from)
 {
     return dtype_is_float(from) && !dtype_is_half(from) && dtype_is_int(to)
-               ? arena_printf(c->arena, "convert_%s_sat_rtz", cl_type(to))
+               ? arena_printf(c->arena, "convert_%s_sat_rtz", clike_short_type(to))
                : NULL;
 }
 
@@ -83,7 +69,7 @@ static void cl_kernel(StrBuf *s, int64_t threads)
 }
 
 static const ClikeDialect dialect = {.name = "OpenCL C",
-                                     .type = cl_type,
+                                     .type = clike_short_type,
                                      .space = cl_space,
                                      .axis = cl_axis,
                                      .math = clike_math_overloaded,
@@ -104,10 +90,8 @@ bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena), helpers = strbuf(c->arena);
 
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        if (m->funcs[i]->kind == FUNC_DEVICE &&
-            !clike_kernel(c, &dialect, m->funcs[i], device_symbol(c, m->funcs[i]->name), &body))
-            return false;
+    if (!clike_kernels(c, &dialect, m->nfuncs, m->funcs, &body))
+        return false;
     const char *kernels = body.n ? body.at : "";
     clike_prelude(c, &dialect, kernels, &helpers);
     const char *text = helpers.n ? helpers.at : "";
