@@ -98,3 +98,15 @@ double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads
     double chain = ceil((double)r->cells / (double)threads) * STEP + m->unit_wait + parts;
     return (double)r->stages * fmax(fmax(issued, moved), waves * chain);
 }
+
+double device_state_cycles(const Machine *m, const DeviceState *z, int64_t threads)
+{
+    double warps = ceil((double)threads / (double)m->warp) * (double)m->warp;
+    double rounds = ceil((double)z->units / (double)threads), units = (double)z->units;
+    double own = rounds * units * (double)z->sums * (double)(z->rows + 1);
+    double loads = rounds * units / (double)limit_gpu_written(m) * m->unit_wait;
+    double issued = own * warps / (double)m->unit_macs;
+    double moved = units * units * (double)(z->sums * z->bytes) / m->unit_rate;
+
+    return fmax(fmax(issued, moved), fmax(own, loads)) + 2 * DEVICE_MEET;
+}

@@ -307,6 +307,13 @@ typedef struct {
 } DeviceRows;
 /* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
+/* A step of a recurrent cell: units of the state, rows of the batch, products of a unit, bytes of a
+ * weight. */
+typedef struct {
+    int64_t units, rows, sums, bytes;
+} DeviceState;
+/* Cycles of a step by one block of so many threads, each with units of its own. */
+double device_state_cycles(const Machine *m, const DeviceState *z, int64_t threads);
 
 /* ---- device_attention.c ---------------------------------------------------------------------- */
 

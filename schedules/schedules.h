@@ -63,6 +63,14 @@ typedef struct {
 } Conv3x3;
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
+/* A product of a recurrent cell that is computed for units of a definition, the gates that it is a
+ * part of, and what follows from the definition (recurrent.c). */
+typedef struct {
+    const char *host, *product, *gates, *follow[2];
+} RecurrentPart;
+/* Of the kernel's cell, at most two, in order; one without a host is behind the last. */
+const RecurrentPart *recurrent_parts(const Sched *s);
+
 #define SCHED(op, def, cls, rule, version) SchedRule rule;
 #include "schedules/schedules.def"
 #undef SCHED

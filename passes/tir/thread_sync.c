@@ -92,6 +92,27 @@ static bool other_cells(const Touch *a, const Touch *b)
            (g > 1 && (a->cell->c0 - b->cell->c0) % g);
 }
 
+/* All threads choose that, and in the round that they are in, for both. */
+static bool chosen_alike(const Sync *x, const Idx *i, const Touch *a, const Touch *b)
+{
+    return !idx_uses_any(i, x->uneven) && !(a->rounds && idx_uses(i, a->rounds->var)) &&
+           !(b->rounds && idx_uses(i, b->rounds->var));
+}
+
+/* Of two buffers that take turns, not the same one in a round. */
+static bool other_in_round(const Sync *x, const Touch *a, const Touch *b)
+{
+    for (uint32_t d = 0; a->index && b->index && d < a->buffer->ndim; d++) {
+        if (!chosen_alike(x, a->index[d], a, b) || !chosen_alike(x, b->index[d], a, b))
+            continue;
+        const Idx *apart = idx_sub(x->c->arith, a->index[d], b->index[d]);
+        int64_t    g = common_factor(0, apart);
+        if (apart->lo > 0 || apart->hi < 0 || (g > 1 && apart->c0 % g))
+            return true;
+    }
+    return false;
+}
+
 static void touch(Ctx *c, Touches *t, Touch one)
 {
     uint32_t n = 0;
@@ -188,6 +209,7 @@ static bool meets(const Sync *x, const Touches *before, const Touches *now)
         for (uint32_t k = 0; k < now->at.n; k++) {
             const Touch *a = &before->at.at[i], *b = &now->at.at[k];
             if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(a, b) &&
+                !other_in_round(x, a, b) &&
                 !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b)))
                 return true;
         }

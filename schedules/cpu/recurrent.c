@@ -12,19 +12,6 @@
 
 #include <math.h>
 
-/* A product that is computed for a tile of a definition, the gates that it is a part of, and what
- * follows from the definition. */
-typedef struct {
-    const char *host, *product, *gates, *follow[2];
-} Part;
-
-enum { MOST_PARTS = 2 };
-
-static const Part lstm_parts[] = {{"cell", "sum", "gate", {"state", "y"}}, {0}};
-static const Part gru_parts[] = {
-    {"reset", "sum", "gate", {0}}, {"state", "fresh", "candidate", {"y"}}, {0}};
-static const Part other_parts[] = {{"state", "sum", "gate", {"y"}}, {0}};
-
 /* Of a part: gates that its product has, units of a tile, rows together. */
 typedef struct {
     int64_t gates, tile, together;
@@ -33,13 +20,13 @@ typedef struct {
 typedef enum { DIVIDE_NOTHING, DIVIDE_DIRECTIONS, DIVIDE_UNITS, DIVISIONS } Division;
 
 typedef struct {
-    const Part *parts;
-    Machine     machine;
-    int64_t     steps, directions, rows, units, bytes; /* bytes: of the weights of a direction */
-    int64_t     lanes, dtype;
-    int64_t     sums; /* of all products of a step */
-    Division    by;
-    PartPlan    of[MOST_PARTS];
+    const RecurrentPart *parts;
+    Machine              machine;
+    int64_t  steps, directions, rows, units, bytes; /* bytes: of the weights of a direction */
+    int64_t  lanes, dtype;
+    int64_t  sums; /* of all products of a step */
+    Division by;
+    PartPlan of[2];
 } RecurrentPlan;
 
 static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
@@ -94,11 +81,11 @@ static void decide_tile(Sched *s, RecurrentPlan *p, PartPlan *of, const char *na
 static void decide_recurrent(Sched *s, void *plan)
 {
     static const char *const words[] = {"nothing", "directions", "units"};
-    static const char *const tile[MOST_PARTS] = {"units", "candidates"};
+    static const char *const tile[] = {"units", "candidates"};
     RecurrentPlan           *p = plan;
     const Machine           *m = &p->machine;
     int64_t                  macs = p->sums * p->units * p->units * p->rows;
-    int64_t                  meets = p->parts == gru_parts ? 2 : 1;
+    int64_t                  meets = p->parts[1].host ? 2 : 1;
     double                   ns = work_ns(m, (double)macs, (double)p->bytes);
     double                   step = m->ghz * (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
@@ -143,7 +130,8 @@ static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, 
         step(s, "unroll %%%s.g", product);
 }
 
-static void part_tiles(Sched *s, const RecurrentPlan *p, const Part *part, const PartPlan *of)
+static void part_tiles(Sched *s, const RecurrentPlan *p, const RecurrentPart *part,
+                       const PartPlan *of)
 {
     const char *h = part->host, *at = intern_printf(s->c->strings, "%s.nb", h);
     bool        gates = loop_extent(s, intern_printf(s->c->strings, "%s.g", h)) > 0;
@@ -178,7 +166,7 @@ static void pack_weights(Sched *s, const RecurrentPlan *p)
     long long w = p->of[0].tile, last = p->of[1].tile;
 
     try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, j//%lld, k, g, j%%%lld)", w, w);
-    if (p->parts == gru_parts)
+    if (p->parts[1].host)
         try_step(s, "transform_layout %%p3 (d, k, j) -> (d, j//%lld, k, j%%%lld)", last, last);
 }
 
@@ -192,9 +180,7 @@ void sched_recurrent(Sched *s)
         s->refusal = "'state' is not that of a recurrent cell";
         return;
     }
-    RecurrentPlan p = {.parts = has_block(s, "cell")    ? lstm_parts
-                                : has_block(s, "reset") ? gru_parts
-                                                        : other_parts,
+    RecurrentPlan p = {.parts = recurrent_parts(s),
                        .machine = machine_of(s->target),
                        .steps = iter_extent(s, "state", "t"),
                        .directions = iter_extent(s, "state", "d"),
@@ -223,6 +209,6 @@ void sched_recurrent(Sched *s)
     for (int64_t d = 1; d < p.directions; d++)
         step(s, "partition %%d at %lld", (long long)d);
     step(s, "distribute %%d");
-    for (const Part *part = p.parts; part->host; part++)
+    for (const RecurrentPart *part = p.parts; part->host; part++)
         step(s, "parallel %%%s.tile", part->host);
 }

@@ -5,6 +5,7 @@
  *   tensor.c     ... by instructions of warps
  *   rows.c       softmax, norms, reductions: a block of threads a row
  *   attention.c  two products and the softmax between them, keys by chunks
+ *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
  *   nest.c       the rest: a cell or several a thread */
 #ifndef TVMCC_SCHEDULES_GPU_H
 #define TVMCC_SCHEDULES_GPU_H
