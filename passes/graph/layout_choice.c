@@ -37,10 +37,10 @@ typedef struct {
 
 /* ---- what things cost ----------------------------------------------------------------------- */
 
-/* f32, and what quantized networks are made of, but for sums in 64 bits. */
+/* f32, and what quantized networks are made of. */
 static bool blocks_well(DType t)
 {
-    return dtype_eq(t, DT_F32) || (dtype_is_int(t) && t.bits <= 32);
+    return dtype_eq(t, DT_F32) || dtype_is_int(t);
 }
 
 bool image_dims(const Type *t, int64_t dims[4])
@@ -122,6 +122,7 @@ static bool conv_dims(const Expr *e, ConvDims *d)
     const Type        *w = call_arg(e, 1)->type;
 
     if (strcmp(a->data_layout, "NCHW") || *a->out_layout ||
+        dtype_eq(e->type->dtype, DT_I64) || /* such sums have no lanes */
         !image_dims(call_arg(e, 0)->type, d->in) || !image_dims(e->type, d->out) || !w ||
         w->kind != TYPE_TENSOR || w->n != 4 || !type_dim(w, 1, &d->group_in) ||
         !type_dim(w, 2, &d->kh) || !type_dim(w, 3, &d->kw))

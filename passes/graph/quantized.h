@@ -37,6 +37,11 @@ const Expr *integer_product(Ctx *c, const Expr *e);
 const Expr *integer_sum(Ctx *c, const Expr *e);
 const Expr *integer_bias(Ctx *c, const Expr *e);
 const Expr *integer_scale(Ctx *c, const Expr *e);
+/* The product `e` over integers, summed in t, without a bias. */
+const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx, DType t);
+
+/* quantized_wide.c: the same in i64 as the sum of products in i32; NULL: there is no such sum. */
+const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, double zx);
 
 /* quantized_float.c: e itself if there is nothing to do; NULL with an error. */
 const Expr *integer_average(Ctx *c, const Expr *e);

@@ -7,8 +7,8 @@
  *
  * w' = w - zw as i8.  This is exact, as sums of products of 8-bit numbers fit 32 bits up to 65,793
  * products, which is asked for; data of 16 bits are summed in i64 where the weights are so large
- * that 32 bits might not do.  Padding cells hold zx, the number that stands for zero.  A bias that
- * follows, round(b / (sx * sw)), goes into the same vector of integers.
+ * that 32 bits might not do (quantized_wide.c).  Padding cells hold zx, the number that stands for
+ * zero.  A bias that follows, round(b / (sx * sw)), goes into the same vector of integers.
  *
  * Products of integers as such (MatMulInteger) take the same way, without scales.  A multiplication
  * per channel that follows (a batch normalization) goes into the scale.
@@ -208,9 +208,7 @@ static const Expr *with_bias(Ctx *c, const Expr *sum, const Expr *bias, bool con
     return make2(c, "nn.bias_add", sum, bias, a, loc);
 }
 
-/* The call over integers, summed in t, without a bias. */
-static const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx,
-                                DType t)
+const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx, DType t)
 {
     const Expr  *args[2] = {x, w};
     Conv2dAttrs *a;
@@ -251,7 +249,9 @@ const Expr *integer_product(Ctx *c, const Expr *e)
         sums[o] *= -(int64_t)zx;
     if (zx != 0 && !(bias = sum_vector(c, sums, p.channels, t, p.k->u.constant->name, e->loc)))
         return e;
-    sum = integer_call(c, e, x.q, w, zx, t);
+    sum = dtype_eq(t, DT_I64) ? wide_product(c, e, x.q, w, zx) : NULL;
+    if (!sum)
+        sum = integer_call(c, e, x.q, w, zx, t);
     if (sum && bias)
         sum = with_bias(c, sum, bias, p.conv, e->loc);
     return make_dequantize(c, sum, scale, expr_scalar(c, t, 0), p.conv ? 1 : -1, e->loc);
@@ -336,15 +336,24 @@ static bool is_sum_type(DType t)
     return dtype_eq(t, DT_I32) || dtype_eq(t, DT_I64);
 }
 
-/* A sum of products as integer_product makes it. */
-static bool is_sum(const Expr *e, const Expr **product, const Expr **bias)
+/* Sums of products as integer_product makes them. */
+typedef struct {
+    const Expr *sum;     /* without the bias */
+    const Expr *product; /* the call, or one of them */
+    const Expr *bias;    /* NULL: none */
+} Sum;
+
+static bool is_sum(const Expr *e, Sum *s)
 {
-    *product = call_is(e, "nn.bias_add") ? call_arg(e, 0) : e;
-    *bias = call_is(e, "nn.bias_add") ? call_arg(e, 1) : NULL;
-    return (call_is(*product, "nn.conv2d") || call_is(*product, "nn.dense")) &&
-           is_sum_type((*product)->type->dtype) &&
-           is_quantized_type(call_arg(*product, 0)->type->dtype) &&
-           (!*bias || (*bias)->kind == EXPR_CONST);
+    s->sum = call_is(e, "nn.bias_add") ? call_arg(e, 0) : e;
+    s->bias = call_is(e, "nn.bias_add") ? call_arg(e, 1) : NULL;
+    s->product = call_is(s->sum, "add") ? call_arg(s->sum, 1) : s->sum;
+    if (call_is(s->product, "cast"))
+        s->product = call_arg(s->product, 0);
+    return (call_is(s->product, "nn.conv2d") || call_is(s->product, "nn.dense")) &&
+           is_sum_type(s->sum->type->dtype) &&
+           is_quantized_type(call_arg(s->product, 0)->type->dtype) &&
+           (!s->bias || s->bias->kind == EXPR_CONST);
 }
 
 /* One number for each channel of t, in order: [C], or [1, C, 1, 1] and the like for `add`. */
@@ -418,30 +427,31 @@ static bool bias_steps(Ctx *c, const Expr *b, const Expr *scale, int64_t n, int6
 
 const Expr *integer_bias(Ctx *c, const Expr *e)
 {
-    const Expr *sum, *b, *product, *old;
+    const Expr *sum, *b;
     Quantized   q;
+    Sum         s;
     int64_t     n, *steps;
     bool        conv;
 
     if (!(call_is(e, "nn.bias_add") || call_is(e, "add")) || !expr_has_shape(e))
         return e;
     for (uint32_t i = 0; i < 2; i++) { /* the quicker test first */
-        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))
+        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &s))
             continue;
-        conv = call_is(product, "nn.conv2d");
+        conv = call_is(s.product, "nn.conv2d");
         if (!bias_operand(e, conv ? 1 : e->type->n - 1, &sum, &b) || sum != call_arg(e, i) ||
             !type_dim(e->type, conv ? 1 : e->type->n - 1, &n))
             continue;
         steps = NEW_ARRAY(c->scratch, int64_t, (size_t)n);
         for (int64_t k = 0; k < n; k++)
-            steps[k] = old ? (int64_t)const_at(old, k) : 0;
-        DType   t = product->type->dtype;
-        int64_t most = most_bias(call_arg(product, 0)->type->dtype, t);
+            steps[k] = s.bias ? (int64_t)const_at(s.bias, k) : 0;
+        DType   t = s.sum->type->dtype;
+        int64_t most = most_bias(call_arg(s.product, 0)->type->dtype, t);
 
         if (!bias_steps(c, b, q.scale, n, most, steps) ||
             !(b = sum_vector(c, steps, n, t, NULL, e->loc)))
             return e;
-        return make_dequantize(c, with_bias(c, product, b, conv, e->loc), q.scale, q.zero, q.axis,
+        return make_dequantize(c, with_bias(c, s.sum, b, conv, e->loc), q.scale, q.zero, q.axis,
                                e->loc);
     }
     return e;
@@ -452,17 +462,18 @@ const Expr *integer_bias(Ctx *c, const Expr *e)
 /* dequantize(sum, s) * k, with k constant for each channel: dequantize(sum, s * k). */
 const Expr *integer_scale(Ctx *c, const Expr *e)
 {
-    const Expr *sum, *k, *product, *old;
+    const Expr *sum, *k;
     Quantized   q;
+    Sum         s;
     int64_t     n;
     float      *data;
 
     if (!call_is(e, "multiply") || !expr_has_shape(e))
         return e;
     for (uint32_t i = 0; i < 2; i++) {
-        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))
+        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &s))
             continue;
-        uint32_t channel = call_is(product, "nn.conv2d") ? 1 : e->type->n - 1;
+        uint32_t channel = call_is(s.product, "nn.conv2d") ? 1 : e->type->n - 1;
 
         if (!bias_operand(e, channel, &sum, &k) || sum != call_arg(e, i) ||
             !type_dim(e->type, channel, &n) || !(k = const_value(c, k)))
