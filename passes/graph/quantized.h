@@ -45,6 +45,7 @@ const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, do
 
 /* quantized_float.c: e itself if there is nothing to do; NULL with an error. */
 const Expr *integer_average(Ctx *c, const Expr *e);
+const Expr *integer_reduction(Ctx *c, const Expr *e);
 /* x / by, where by can be made part of the scales that x comes from; NULL: it cannot. */
 const Expr *scaled_down(Ctx *c, const Expr *x, double by);
 /* A constant of the shape of `k`: k / by. */

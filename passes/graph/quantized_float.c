@@ -4,8 +4,11 @@
  *     -> multiply(subtract(nn.global_avg_pool2d(%q, out_dtype="f32"), z), s)
  *
  * The pool sums integers, exactly, in i32, into which 32,768 cells of 16 bits fit; its mean is the
- * only float.  An average that counts padding
- * cells stays, unless zero is what stands for zero.
+ * only float.  An average that counts padding cells stays, unless zero is what stands for zero.
+ *
+ *   mean(qnn.dequantize(%q, s, z))  ->  qnn.dequantize(sum(cast(%q, dtype=i32)), s / n, n * z)
+ *
+ * and a sum likewise, without n.
  *
  *   qnn.quantize(add(qnn.dequantize(%a, sa, za), qnn.dequantize(%b, sb, zb)), sy, zy)
  *     -> qnn.quantize(add(qnn.dequantize(%a, sa / sy, za), qnn.dequantize(%b, sb / sy, zb)), 1, zy)
@@ -16,7 +19,11 @@
 
 #include <math.h>
 
-#define MAX_CELLS_16 32768 /* 65535 * n < 2^31 */
+/* How many cells may be summed in i32. */
+static int64_t most_cells(DType t)
+{
+    return INT32_MAX / (INT64_C(1) << t.bits);
+}
 
 /* How many cells an average is of, at most; false: not known. */
 static bool window_cells(const Expr *e, int64_t *n)
@@ -42,7 +49,8 @@ const Expr *integer_average(Ctx *c, const Expr *e)
 
     if ((!whole && !call_is(e, "nn.avg_pool2d")) ||
         !quantized_tensor(call_arg(e, 0), &v, &scale, &zero) ||
-        (!is_8bit(v.q->type->dtype) && !(window_cells(e, &cells) && cells <= MAX_CELLS_16)))
+        (!is_8bit(v.q->type->dtype) &&
+         !(window_cells(e, &cells) && cells <= most_cells(v.q->type->dtype) + 1)))
         return e;
     if (whole) {
         GlobalPool2dAttrs *a = ATTRS_COPY(c, GlobalPool2dAttrs, e);
@@ -61,6 +69,39 @@ const Expr *integer_average(Ctx *c, const Expr *e)
     if (zero != 0)
         mean = make2(c, "subtract", mean, expr_scalar(c, DT_F32, zero), NULL, e->loc);
     return make2(c, "multiply", mean, expr_scalar(c, DT_F32, scale), NULL, e->loc);
+}
+
+/* How many cells a reduction sums; false: not known. */
+static bool reduced_cells(const Expr *e, int64_t *n)
+{
+    const ReduceAttrs *a = ATTRS_OF(ReduceAttrs, e);
+    const Type        *t = call_arg(e, 0)->type;
+    int64_t            dim;
+
+    *n = 1;
+    for (uint32_t i = 0; i < a->axis.n; i++)
+        if (!type_dim(t, axis_from_front(a->axis.at[i], t->n), &dim) || !checked_mul(*n, dim, n))
+            return false;
+    return a->axis.n > 0 && !a->exclude;
+}
+
+const Expr *integer_reduction(Ctx *c, const Expr *e)
+{
+    Quantized   v;
+    double      scale, zero;
+    int64_t     n;
+    CastAttrs  *a;
+    const Expr *sum;
+    bool        mean = call_is(e, "mean");
+
+    if ((!mean && !call_is(e, "sum")) || !quantized_tensor(call_arg(e, 0), &v, &scale, &zero) ||
+        !reduced_cells(e, &n) || n < 1 || n > most_cells(v.q->type->dtype))
+        return e;
+    a = ATTRS_NEW(c, CastAttrs);
+    a->dtype = DT_I32;
+    sum = make1(c, "sum", make1(c, "cast", v.q, a, e->loc), e->u.attrs, e->loc);
+    return make_dequantize(c, sum, expr_scalar(c, DT_F32, mean ? scale / (double)n : scale),
+                           expr_scalar(c, DT_I32, (double)n * zero), -1, e->loc);
 }
 
 const Expr *const_over(Ctx *c, const Expr *k, double by)

@@ -5,17 +5,18 @@
  *        %1 = nn.bias_add(%0, const @c)             c[o] = -zx * sum of w' of output channel o
  *        qnn.dequantize(%1, sx * sw, 0, axis=1)
  *
- * w' = w - zw as i8.  This is exact, as sums of products of 8-bit numbers fit 32 bits up to 65,793
- * products, which is asked for; data of 16 bits are summed in i64 where the weights are so large
- * that 32 bits might not do (quantized_wide.c).  Padding cells hold zx, the number that stands for
- * zero.  A bias that follows, round(b / (sx * sw)), goes into the same vector of integers.
+ * w' = w - zw as i8, or as i16 where the zero point lies so that i8 does not hold all.  This is
+ * exact, as sums of products of 8-bit numbers fit 32 bits up to 65,793 products, which is asked
+ * for; data of 16 bits are summed in i64 where the weights are so large that 32 bits might not do
+ * (quantized_wide.c).  Padding cells hold zx, the number that stands for zero.  A bias that
+ * follows, round(b / (sx * sw)), goes into the same vector of integers.
  *
  * Products of integers as such (MatMulInteger) take the same way, without scales.  A multiplication
  * per channel that follows (a batch normalization) goes into the scale.
  *
  * What does not fit stays as it is: weights that are not constant, or whose scales run along
- * another axis than the output channels, differences w - zw outside i8.  Products with a constant
- * matrix all become nn.dense with [units, k]. */
+ * another axis than the output channels.  Products with a constant matrix all become nn.dense with
+ * [units, k]. */
 #include "passes/graph/quantized.h"
 
 #include <math.h>
@@ -103,42 +104,56 @@ static bool is_centred(const Product *p)
            zero == 0;
 }
 
-/* w - zw as i8, [units, k] for matrices, the sum of each output channel, and the largest sum of
- * magnitudes; NULL: out of range. */
-static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums, int64_t *most)
+static int64_t centred_at(const Product *p, int64_t o, int64_t i)
 {
-    int64_t n = p->channels * p->products, dims[4] = {p->channels, p->products};
-    int8_t *data = is_centred(p) ? NULL : arena_alloc(c->arena, (size_t)n);
     DType   t = p->k->type->dtype;
+    int64_t at = p->transposed ? i * p->channels + o : o * p->products + i;
+
+    return dtype_get_i(t, (const char *)p->k->u.constant->data.at + at * dtype_bytes(t)) -
+           (int64_t)const_at(p->zero, o);
+}
+
+/* Of w - zw: the sum of each output channel, the largest sum of magnitudes, and the type that holds
+ * all, i8 or i16. */
+static DType weight_sums(const Product *p, int64_t *sums, int64_t *most)
+{
+    bool narrow = true;
 
     *most = 0;
     for (int64_t o = 0; o < p->channels; o++) {
-        int64_t zero = (int64_t)const_at(p->zero, o), sum = 0, magnitude = 0;
+        int64_t magnitude = 0;
 
+        sums[o] = 0;
         for (int64_t i = 0; i < p->products; i++) {
-            int64_t at = p->transposed ? i * p->channels + o : o * p->products + i;
-            int64_t v =
-                dtype_get_i(t, (const char *)p->k->u.constant->data.at + at * dtype_bytes(t)) -
-                zero;
+            int64_t v = centred_at(p, o, i);
 
-            if (v < -128 || v > 127)
-                return NULL;
-            if (data)
-                data[o * p->products + i] = (int8_t)v;
-            sum += v;
+            narrow &= v >= -128 && v <= 127;
+            sums[o] += v;
             magnitude += v < 0 ? -v : v;
         }
-        sums[o] = sum;
         *most = magnitude > *most ? magnitude : *most;
     }
-    if (!data)
+    return narrow ? DT_I8 : DT_I16;
+}
+
+/* w - zw in that type, [units, k] for matrices. */
+static const Expr *centred_weight(Ctx *c, const Product *p, DType t)
+{
+    int64_t  n = p->channels * p->products, dims[4] = {p->channels, p->products};
+    size_t   size = (size_t)(n * dtype_bytes(t));
+    uint8_t *data;
+
+    if (is_centred(p))
         return p->k;
+    data = arena_alloc(c->arena, size);
+    for (int64_t o = 0; o < p->channels; o++)
+        for (int64_t i = 0; i < p->products; i++)
+            dtype_put_i(t, data + (o * p->products + i) * dtype_bytes(t), centred_at(p, o, i));
     for (uint32_t i = 0; p->conv && i < 4; i++)
         type_dim(p->k->type, i, &dims[i]);
     return expr_const(c,
                       const_new(c, p->k->u.constant->name,
-                                type_tensor_i64(c, DT_I8, p->conv ? 4 : 2, dims),
-                                (Bytes){(const uint8_t *)data, (size_t)n}),
+                                type_tensor_i64(c, t, p->conv ? 4 : 2, dims), (Bytes){data, size}),
                       p->k->loc);
 }
 
@@ -176,12 +191,13 @@ static int64_t most_bias(DType data, DType sum)
 
 /* The type of sums of products of such data, less zx, with weights of which a channel has that sum
  * of magnitudes; a bias is to fit, too. */
-static DType sum_dtype(DType data, double zx, int64_t most)
+static DType sum_dtype(DType data, double zx, DType weight, int64_t most)
 {
     double reach = fmax(dtype_max(data), -dtype_min(data)) + fabs(zx);
     double room = dtype_max(DT_I32) - (double)most_bias(data, DT_I32);
+    bool   bytes = is_8bit(data) && is_8bit(weight);
 
-    return is_8bit(data) || (double)most * reach <= room ? DT_I32 : DT_I64;
+    return bytes || (double)most * reach <= room ? DT_I32 : DT_I64;
 }
 
 /* i32 or i64. */
@@ -235,16 +251,19 @@ const Expr *integer_product(Ctx *c, const Expr *e)
     double      sx, zx;
     int64_t    *sums, most;
     const Expr *w, *scale, *bias = NULL, *sum;
-    DType       t;
+    DType       t, wt;
 
     if (!call_op(e) || !product_of(c, e, &p) || !quantized_tensor(call_arg(e, 0), &x, &sx, &zx))
         return e;
     if (wants_other_sign(c, x.q->type->dtype) && !(x.q = with_other_sign(c, x.q, &zx, e->loc)))
         return NULL;
     sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
-    if (!(w = centred_weight(c, &p, sums, &most)) || !(scale = product_scale(c, &p, sx)))
+    wt = weight_sums(&p, sums, &most);
+    t = sum_dtype(x.q->type->dtype, zx, wt, most);
+    if ((dtype_eq(wt, DT_I16) && (dtype_eq(t, DT_I64) || !is_8bit(x.q->type->dtype))) ||
+        !(scale = product_scale(c, &p, sx)))
         return e;
-    t = sum_dtype(x.q->type->dtype, zx, most);
+    w = centred_weight(c, &p, wt);
     for (int64_t o = 0; o < p.channels; o++)
         sums[o] *= -(int64_t)zx;
     if (zx != 0 && !(bias = sum_vector(c, sums, p.channels, t, p.k->u.constant->name, e->loc)))
@@ -298,8 +317,9 @@ static const Expr *less_zero(Ctx *c, const Expr *sum, const Expr *zero, const Ex
 const Expr *integer_sum(Ctx *c, const Expr *e)
 {
     Product     p = {0};
-    const Expr *x, *zero, *w, *vector = NULL, *sum;
+    const Expr *x, *zero, *vector = NULL, *sum;
     int64_t    *sums, most;
+    DType       wt;
     double      zx = 0; /* the part of the zero point that is known */
 
     if (!call_op(e) || !product_kind(e, &p) || !expr_has_shape(e) ||
@@ -315,10 +335,11 @@ const Expr *integer_sum(Ctx *c, const Expr *e)
         return NULL;
     p.zero = expr_scalar(c, DT_I32, 0);
     sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
-    if (!(w = centred_weight(c, &p, sums, &most)) ||
+    wt = weight_sums(&p, sums, &most);
+    if (dtype_eq(sum_dtype(x->type->dtype, zx, wt, most), DT_I64) ||
         (zero && !(vector = sum_vector(c, sums, p.channels, DT_I32, NULL, e->loc))))
         return e;
-    sum = integer_call(c, e, x, w, zx, DT_I32);
+    sum = integer_call(c, e, x, centred_weight(c, &p, wt), zx, DT_I32);
     if (zero && sum)
         sum = less_zero(c, sum, zero, vector, e->loc);
     for (int64_t o = 0; o < p.channels; o++)

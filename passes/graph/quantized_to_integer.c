@@ -314,14 +314,28 @@ static const Expr *integer_quantize(Ctx *c, const Expr *e)
     return q ? shifted(c, q, e->loc) : NULL;
 }
 
-/* ---- dequantize behind what moves cells ----------------------------------------------------- */
+/* ---- dequantize behind what moves or picks cells ----------------------------------------------------- */
 
 static const char *const movers[] = {
-    "reshape",      "squeeze",       "expand_dims",      "transpose",
-    "broadcast_to", "copy",          "repeat",           "tile",
-    "reverse",      "strided_slice", "layout_transform", "take",
-    "gather",       "split",         "nn.max_pool2d",    "nn.global_max_pool2d",
+    "reshape",
+    "squeeze",
+    "expand_dims",
+    "transpose",
+    "broadcast_to",
+    "copy",
+    "repeat",
+    "tile",
+    "reverse",
+    "strided_slice",
+    "layout_transform",
+    "take",
+    "gather",
+    "split",
+    "nn.max_pool2d",
+    "nn.global_max_pool2d",
     "gather_nd",
+    "max",
+    "min",
 };
 
 static bool is_mover(const Expr *e)
@@ -376,7 +390,7 @@ static const Expr *move_dequantize(Ctx *c, const Expr *e)
 /* ---- the pass ------------------------------------------------------------------------------- */
 
 static const Expr *(*const rules[])(Ctx *, const Expr *) = {
-    integer_product, integer_sum, integer_average, integer_bias, integer_scale,
+    integer_product, integer_sum, integer_average, integer_reduction, integer_bias, integer_scale,
 };
 
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)

@@ -4,6 +4,7 @@
 #
 #     run.sh TVMCC FOLDER
 . "$(dirname "$0")/../agree.sh"
+. "$(dirname "$0")/integers.sh"
 tvmcc=$(realpath "$1")
 cd "$2" || exit 2
 
@@ -20,6 +21,14 @@ for model in run_lstm_full:4,3 run_svdf:3 run_volume:5,6,4,3; do
     name=${model%:*}
     agree "$name.tflite" "$name.in.npz" "$name.out.npz" --shape "x:[N,${model#*:}]" --dim N=1..4 -Wno-shape-override \
         --rtol=1e-4 --atol=1e-5
+done
+# Quantized models run in integers; floats are norms, products of two activations of 16 bits, and those of an LSTM.
+for model in step_*.tflite; do
+    case ${model%.tflite} in
+    step_cells | step_cells_u8 | step_layers_16) float_sums "$model" 1 ;;
+    step_lstm) float_sums "$model" 2 ;;
+    *) float_sums "$model" 0 ;;
+    esac
 done
 # How many transposes and changes of the layout a model is left with.
 transposes() { # model, how many, of which calls
