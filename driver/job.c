@@ -110,8 +110,10 @@ bool job_is_product(Arena *a, const char *path)
     struct stat st;
 
     if (str_ends(path, ".so") || str_ends(path, ".o") || str_ends(path, ".a") ||
-        str_ends(path, ".c") || pack_format(path) != PACK_NONE)
+        str_ends(path, ".c"))
         return true;
+    if (pack_format(path) != PACK_NONE)
+        return !frontend_is_model(a, path);
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage") &&
            !frontend_folder(a, path);
 }

@@ -122,6 +122,9 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
 /* The signature of the model at `path`; false: there is none, errors or not. */
 bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out);
 
+/* Is this file a model, by its bytes?  What cannot be read is none. */
+bool frontend_is_model(Arena *a, const char *path);
+
 /* The file by which a folder is a model; NULL: it is no folder, or none of a model. */
 const char *frontend_folder(Arena *a, const char *path);
 

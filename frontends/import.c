@@ -50,6 +50,14 @@ static const Frontend *best_bid(const char *path, Bytes file, int *most)
     return best;
 }
 
+bool frontend_is_model(Arena *a, const char *path)
+{
+    Bytes file = {0};
+    int   most = BY_BYTES;
+
+    return file_map(diags_new(a), path, &file) && best_bid(path, file, &most) != NULL;
+}
+
 static void no_model(Ctx *c, const char *path, Looks looks)
 {
     error_at(c, E_PARSE_MODEL, ((Loc){.file = path}),

@@ -6,39 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what a file is --------------------------------------------------------------------------------- */
-
-typedef enum { FILE_OTHER, FILE_TEXT, FILE_GRAPH, FILE_JSON, FILE_ARCHIVE } FileKind;
-
-static bool has(Bytes file, const char *text)
-{
-    return memmem(file.at, file.n, text, strlen(text)) != NULL;
-}
-
-static FileKind kind_of(Bytes file)
-{
-    size_t i = 0;
-
-    if (file.n > 512 && !memcmp(file.at + 257, "ustar", 5))
-        return has(file, "metadata.json") ? FILE_ARCHIVE : FILE_OTHER;
-    while (i < file.n && isspace(file.at[i]))
-        i++;
-    if (file.n - i > 2 && !memcmp(file.at + i, "#[", 2))
-        return FILE_TEXT;
-    if (i == file.n || file.at[i] != '{')
-        return FILE_OTHER;
-    if (has(file, "\"tvm_op\"") && has(file, "\"func_name\""))
-        return FILE_GRAPH;
-    return has(file, "\"tvm_version\"") && has(file, "\"type_key\"") ? FILE_JSON : FILE_OTHER;
-}
-
-int tvm_bid(const char *path, Bytes file)
-{
-    (void)path;
-    return kind_of(file) == FILE_OTHER ? 0 : 95;
-}
-
-/* ---- archives --------------------------------------------------------------------------------------- */
+/* ---- archives ------------------------------------------------------------------------------------------ */
 
 /* A member of a tar at *at, which goes on to the next; false: there is none. */
 static bool next_member(Bytes tar, size_t *at, const char **name, size_t *length, Bytes *data)
@@ -67,6 +35,57 @@ static bool ends(const char *name, size_t n, const char *ending)
     return n >= k && !memcmp(name + n - k, ending, k);
 }
 
+static bool is_text(const char *name, size_t n)
+{
+    return ends(name, n, "src/relay.txt") || ends(name, n, ".relay");
+}
+
+/* Of Model Library Format: metadata.json is at its top, with or without ./ before it. */
+static bool is_library_format(Bytes tar)
+{
+    const char *name;
+    size_t      at = 0, n;
+    Bytes       data;
+
+    while (next_member(tar, &at, &name, &n, &data))
+        if ((n == 13 && ends(name, n, "metadata.json")) ||
+            (n == 15 && ends(name, n, "./metadata.json")))
+            return true;
+    return false;
+}
+
+/* ---- what a file is --------------------------------------------------------------------------------- */
+
+typedef enum { FILE_OTHER, FILE_TEXT, FILE_GRAPH, FILE_JSON, FILE_ARCHIVE } FileKind;
+
+static bool has(Bytes file, const char *text)
+{
+    return memmem(file.at, file.n, text, strlen(text)) != NULL;
+}
+
+static FileKind kind_of(Bytes file)
+{
+    size_t i = 0;
+
+    if (file.n > 512 && !memcmp(file.at + 257, "ustar", 5))
+        return is_library_format(file) ? FILE_ARCHIVE : FILE_OTHER;
+    while (i < file.n && isspace(file.at[i]))
+        i++;
+    if (file.n - i > 2 && !memcmp(file.at + i, "#[", 2))
+        return FILE_TEXT;
+    if (i == file.n || file.at[i] != '{')
+        return FILE_OTHER;
+    if (has(file, "\"tvm_op\"") && has(file, "\"func_name\""))
+        return FILE_GRAPH;
+    return has(file, "\"tvm_version\"") && has(file, "\"type_key\"") ? FILE_JSON : FILE_OTHER;
+}
+
+int tvm_bid(const char *path, Bytes file)
+{
+    (void)path;
+    return kind_of(file) == FILE_OTHER ? 0 : 95;
+}
+
 /* The text and the values in an archive of Model Library Format. */
 static bool open_archive(Ctx *c, const char *path, Bytes tar, Bytes *text, Bytes *params)
 {
@@ -76,11 +95,9 @@ static bool open_archive(Ctx *c, const char *path, Bytes tar, Bytes *text, Bytes
 
     *text = *params = (Bytes){0};
     while (next_member(tar, &at, &name, &n, &data)) {
-        bool is_text = ends(name, n, "src/relay.txt") || ends(name, n, ".relay");
-
-        if (is_text && text->n)
+        if (is_text(name, n) && text->n)
             return error_at(c, E_UNSUPPORTED, (Loc){.file = path}, "an archive of several modules");
-        if (is_text)
+        if (is_text(name, n))
             *text = data;
         else if (ends(name, n, ".params"))
             *params = data;

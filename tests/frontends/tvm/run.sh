@@ -16,4 +16,10 @@ a=$("$tvmcc" -E network.relay -o -) b=$("$tvmcc" -E archive.tar -o -)
     echo "FAIL archive.tar"
     failed=$((failed + 1))
 }
+# It is a model for every command, though products are archives, too.
+agree archive.tar network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
+"$tvmcc" inspect archive.tar | grep -q '2 nn.conv2d' || {
+    echo "FAIL inspect archive.tar"
+    failed=$((failed + 1))
+}
 agree_end
