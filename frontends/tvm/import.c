@@ -40,23 +40,29 @@ static bool is_text(const char *name, size_t n)
     return ends(name, n, "src/relay.txt") || ends(name, n, ".relay");
 }
 
-/* Of Model Library Format: metadata.json is at its top, with or without ./ before it. */
-static bool is_library_format(Bytes tar)
+/* Of Model Library Format: metadata.json is at its top, with or without ./ before it.  *ours: of
+ * tvmcc's own products, or without any text. */
+static bool is_library_format(Bytes tar, bool *ours)
 {
     const char *name;
     size_t      at = 0, n;
     Bytes       data;
+    bool        found = false;
 
-    while (next_member(tar, &at, &name, &n, &data))
-        if ((n == 13 && ends(name, n, "metadata.json")) ||
-            (n == 15 && ends(name, n, "./metadata.json")))
-            return true;
-    return false;
+    *ours = true;
+    while (next_member(tar, &at, &name, &n, &data)) {
+        found |= (n == 13 && ends(name, n, "metadata.json")) ||
+                 (n == 15 && ends(name, n, "./metadata.json"));
+        if (is_text(name, n))
+            *ours &= data.n < 2 || memcmp(data.at, "#[", 2) != 0;
+    }
+    return found;
 }
 
 /* ---- what a file is --------------------------------------------------------------------------------- */
 
-typedef enum { FILE_OTHER, FILE_TEXT, FILE_GRAPH, FILE_JSON, FILE_ARCHIVE } FileKind;
+/* PRODUCT: an archive in the same layout, but not of TVM */
+typedef enum { FILE_OTHER, FILE_TEXT, FILE_GRAPH, FILE_JSON, FILE_ARCHIVE, FILE_PRODUCT } FileKind;
 
 static bool has(Bytes file, const char *text)
 {
@@ -66,9 +72,10 @@ static bool has(Bytes file, const char *text)
 static FileKind kind_of(Bytes file)
 {
     size_t i = 0;
+    bool   ours;
 
     if (file.n > 512 && !memcmp(file.at + 257, "ustar", 5))
-        return is_library_format(file) ? FILE_ARCHIVE : FILE_OTHER;
+        return !is_library_format(file, &ours) ? FILE_OTHER : ours ? FILE_PRODUCT : FILE_ARCHIVE;
     while (i < file.n && isspace(file.at[i]))
         i++;
     if (file.n - i > 2 && !memcmp(file.at + i, "#[", 2))
@@ -82,8 +89,10 @@ static FileKind kind_of(Bytes file)
 
 int tvm_bid(const char *path, Bytes file)
 {
+    FileKind kind = kind_of(file);
+
     (void)path;
-    return kind_of(file) == FILE_OTHER ? 0 : 95;
+    return kind == FILE_OTHER ? 0 : kind == FILE_PRODUCT ? 20 : 95;
 }
 
 /* The text and the values in an archive of Model Library Format. */
@@ -134,6 +143,7 @@ static bool open_file(Ctx *c, const char *path, Bytes file, Bytes *text, Bytes *
         error_at(c, E_UNSUPPORTED, (Loc){.file = path}, "a module that tvm.ir.save_json wrote");
         diag_hint(c->diags, "tvm.ir.load_json(..).astext() writes it as text");
         return false;
+    case FILE_PRODUCT:
     case FILE_ARCHIVE: return open_archive(c, path, file, text, params);
     case FILE_TEXT:
     case FILE_OTHER: break;

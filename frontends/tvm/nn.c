@@ -1,11 +1,10 @@
-/* Convolutions, pooling, normalization, images.  Data with their channels last are seen with their
+/* Convolutions, pooling, normalization, padding.  Data with their channels last are seen with their
  * channels first, and results go back. */
 #include "frontends/tvm/tvm.h"
 
 #include <string.h>
 
-/* "NCHW" or "NHWC", and the like of other ranks; false with an error. */
-static bool layout_of(const TvNode *n, const char *attr, uint32_t rank, bool *last)
+bool tv_layout(const TvNode *n, const char *attr, uint32_t rank, bool *last)
 {
     static const char *const first[] = {"NCW", "NCHW", "NCDHW"}, *const behind[] = {"NWC", "NHWC",
                                                                                     "NDHWC"};
@@ -21,7 +20,7 @@ static bool layout_of(const TvNode *n, const char *attr, uint32_t rank, bool *la
            tv_error(n, E_UNSUPPORTED, "'out_layout' is %s", out) != NULL;
 }
 
-/* Weights as OIHW from a layout of the same letters. */
+/* Weights in the wanted layout from one of the same letters. */
 static const Expr *weight_of(const TvNode *n, const Expr *w, const char *layout, const char *wanted)
 {
     int64_t     axes[5];
@@ -45,123 +44,134 @@ static const Expr *weight_of(const TvNode *n, const Expr *w, const char *layout,
     return k ? k : w;
 }
 
-static const Expr *conv_of(TvNode *n, const Expr *x, const Expr *w, uint32_t dims, BuildWindow *k,
-                           int64_t groups, const char *out_dtype)
+/* Depthwise weights in HWIO have their groups in I. */
+static const Expr *depthwise_weight(const Build *b, const Expr *x, const Expr *w, const int64_t *k,
+                                    int64_t groups)
+{
+    int64_t shape[5] = {build_dim(b, w, 0) * groups, 1, k[0], k[1], k[2]},
+            axes[5] = {1, 0, 2, 3, 4};
+    const Expr *v;
+
+    if (groups == 1 || build_dim(b, x, 1) != groups || build_dim(b, w, 1) != groups)
+        return w;
+    w = build_reshape(b, build_transpose(b, w, expr_rank(w), axes), expr_rank(w), shape);
+    v = w ? build_fold(b, w) : NULL;
+    return v ? v : w;
+}
+
+bool tv_read_conv(TvNode *n, TvConv *out)
+{
+    static const char *const plain[2][3] = {{"OIW", "OIHW", "OIDHW"}, {"IOW", "IOHW", "IODHW"}};
+    const Build             *b = &n->b;
+    BuildConv               *k = &out->conv;
+    const char              *layout;
+    uint32_t                 dims = expr_rank(n->in[0]) - 2;
+    int64_t                  sizes[3];
+
+    *out = (TvConv){.conv = {.dims = dims, .groups = tv_int(n, "groups", 1)}};
+    k->transposed = strstr(n->row->name, "_transpose") != NULL;
+    if (!tv_layout(n, "data_layout", dims + 2, &out->last))
+        return false;
+    if (dims != (uint32_t)(strstr(n->row->name, "conv")[4] - '0'))
+        return tv_error(n, E_IMPORT, "data of %u dimensions", dims + 2);
+    layout = plain[k->transposed][dims - 1];
+    if (!(k->w = weight_of(n, n->in[1], tv_text(n, "kernel_layout", layout), layout)) ||
+        !tv_sizes(n, "strides", dims, 1, k->window.stride) ||
+        !tv_sizes(n, "dilation", dims, 1, k->window.dilation) ||
+        !tv_sizes(n, "output_padding", dims, 0, k->extra) ||
+        !tv_padding(n, dims, k->window.begin, k->window.end) ||
+        !tv_sizes(n, "kernel_size", dims, 0, sizes))
+        return false;
+    for (uint32_t i = 0; i < dims; i++) {
+        k->window.kernel[i] = build_dim(b, k->w, 2 + i);
+        if (sizes[i] && sizes[i] != k->window.kernel[i])
+            return tv_error(n, E_IMPORT, "'kernel_size' does not fit weights %s",
+                            type_text(b->c, k->w->type));
+    }
+    if (!(k->x = out->last ? build_channels_first(b, n->in[0]) : n->in[0]))
+        return false;
+    if (!k->transposed)
+        k->w = depthwise_weight(b, k->x, k->w, k->window.kernel, k->groups);
+    return k->w != NULL;
+}
+
+const Expr *tv_convolved(TvNode *n, const TvConv *k)
 {
     const Build *b = &n->b;
-    Conv1dAttrs *line = ATTRS(b, Conv1dAttrs);
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+    BuildConv    conv = k->conv;
+    DType        t = expr_dtype(conv.x);
+    int64_t      channels = tv_int(n, "channels", 0);
+    const Expr  *y;
 
-    if (dims == 3)
-        return build_conv_volume(b, x, w, k, groups, out_dtype);
-    if (dims == 1) {
-        line->strides = ints_dup(b->c, k->stride, 1);
-        line->dilation = ints_dup(b->c, k->dilation, 1);
-        line->padding = ints_of(b->c, 2, (int)k->begin[0], (int)k->end[0]);
-        line->groups = groups;
-        line->out_dtype = out_dtype;
-        return build2(b, "nn.conv1d", x, w, line);
+    if (!tv_type(n, "out_dtype", &t))
+        return NULL;
+    /* Sums in another type are those of operands in that type. */
+    if (!dtype_eq(t, expr_dtype(conv.x))) {
+        conv.x = build_cast(b, conv.x, t);
+        conv.w = build_cast(b, conv.w, t);
     }
-    a->strides = ints_dup(b->c, k->stride, 2);
-    a->dilation = ints_dup(b->c, k->dilation, 2);
-    a->padding =
-        ints_of(b->c, 4, (int)k->begin[0], (int)k->begin[1], (int)k->end[0], (int)k->end[1]);
-    a->groups = groups;
-    a->channels = build_dim(b, w, 0);
-    a->kernel_size = ints_dup(b->c, k->kernel, 2);
-    a->out_dtype = out_dtype;
-    return build2(b, "nn.conv2d", x, w, a);
+    if (!(y = build_conv(b, &conv)))
+        return NULL;
+    if (channels && channels != build_dim(b, y, 1))
+        return tv_error(n, E_IMPORT, "'channels' is %lld, of %lld", (long long)channels,
+                        (long long)build_dim(b, y, 1));
+    y = build_cast(b, y, t);
+    return k->last ? build_channels_last(b, y) : y;
 }
 
 const Expr *tv_conv(TvNode *n)
 {
-    static const char *const plain[] = {"OIW", "OIHW", "OIDHW"};
-    const Build             *b = &n->b;
-    const Expr              *x = n->in[0], *w, *y;
-    uint32_t                 rank = expr_rank(x), dims = rank - 2;
-    int64_t     groups = tv_int(n, "groups", 1), channels = tv_int(n, "channels", 0), sizes[3];
-    BuildWindow k = {.kernel = {0}};
-    const char *out_dtype = tv_text(n, "out_dtype", "");
-    DType       t;
-    bool        last;
+    TvConv k;
 
-    if (!layout_of(n, "data_layout", rank, &last) ||
-        !(w = weight_of(n, n->in[1], tv_text(n, "kernel_layout", plain[rank - 3]),
-                        plain[rank - 3])))
-        return NULL;
-    if (dims != (uint32_t)(n->row->name[7] - '0'))
-        return tv_error(n, E_IMPORT, "data of %u dimensions", rank);
-    if (!tv_sizes(n, "strides", dims, 1, k.stride) ||
-        !tv_sizes(n, "dilation", dims, 1, k.dilation) || !tv_padding(n, dims, k.begin, k.end) ||
-        !tv_sizes(n, "kernel_size", dims, 0, sizes) || !tv_type(n, "out_dtype", &t))
-        return NULL;
-    for (uint32_t i = 0; i < dims; i++) {
-        k.kernel[i] = build_dim(b, w, 2 + i);
-        if (!k.stride[i] || !k.dilation[i] || (sizes[i] && sizes[i] != k.kernel[i]))
-            return tv_error(n, E_IMPORT,
-                            "'kernel_size', 'strides' or 'dilation' does not fit "
-                            "weights %s",
-                            type_text(b->c, w->type));
-    }
-    x = last ? build_channels_first(b, x) : x;
-    /* Depthwise weights in HWIO have their groups in I. */
-    if (x && groups > 1 && build_dim(b, w, 0) * groups == build_dim(b, x, 1) * build_dim(b, w, 0) &&
-        build_dim(b, w, 1) == groups) {
-        int64_t shape[5] = {build_dim(b, w, 0) * groups, 1, k.kernel[0], k.kernel[1], k.kernel[2]};
-        int64_t axes[5] = {1, 0, 2, 3, 4};
-
-        w = build_reshape(b, build_transpose(b, w, rank, axes), rank, shape);
-        w = w && build_fold(b, w) ? build_fold(b, w) : w;
-    }
-    if (!x || !w)
-        return NULL;
-    if (groups < 1 || groups > INT32_MAX || build_dim(b, x, 1) != build_dim(b, w, 1) * groups ||
-        build_dim(b, w, 0) % groups || (channels && channels != build_dim(b, w, 0)))
-        return tv_error(n, E_IMPORT, "weights %s in %lld groups for data %s",
-                        type_text(b->c, w->type), (long long)groups, type_text(b->c, x->type));
-    y = conv_of(n, x, w, dims, &k, groups, *out_dtype ? dtype_text(b->c, t) : "");
-    return last ? build_channels_last(b, y) : y;
+    return tv_read_conv(n, &k) ? tv_convolved(n, &k) : NULL;
 }
 
 /* ---- pooling ---------------------------------------------------------------------------------------- */
 
+const Expr *tv_pooled(const TvNode *n, const Expr *x, bool mean, const BuildWindow *w,
+                      BuildPooling how)
+{
+    const Build *b = &n->b;
+    const char  *op = mean ? "nn.avg_pool2d" : "nn.max_pool2d";
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    uint32_t     i = x && expr_rank(x) == 3 ? 0 : 1;
+    const Expr  *y;
+
+    if (!x || expr_rank(x) == 5)
+        return x ? build_pool_volume(b, op, x, w, how) : NULL;
+    a->pool_size = ints_of(b->c, 2, i ? (int)w->kernel[0] : 1, (int)w->kernel[i]);
+    a->strides = ints_of(b->c, 2, i ? (int)w->stride[0] : 1, (int)w->stride[i]);
+    a->dilation = ints_of(b->c, 2, i ? (int)w->dilation[0] : 1, (int)w->dilation[i]);
+    a->padding = ints_of(b->c, 4, i ? (int)w->begin[0] : 0, (int)w->begin[i],
+                         i ? (int)w->end[0] : 0, (int)w->end[i]);
+    a->ceil_mode = how.ceil_mode;
+    a->count_include_pad = how.count_include_pad;
+    y = build1(b, op, i ? x : build_expand_dims(b, x, 2, 1), a);
+    return i ? y : build_squeeze(b, y, 1, (int64_t[]){2});
+}
+
 const Expr *tv_pool(TvNode *n)
 {
     const Build *b = &n->b;
-    bool         mean = n->row->name[3] == 'a', last;
-    const char  *op = mean ? "nn.avg_pool2d" : "nn.max_pool2d";
-    uint32_t     rank = expr_rank(n->in[0]), dims = rank - 2, i;
+    bool         last;
+    uint32_t     rank = expr_rank(n->in[0]), dims = rank - 2;
     BuildWindow  w = {.kernel = {0}};
     BuildPooling how = {tv_bool(n, "ceil_mode", false), tv_bool(n, "count_include_pad", false)};
-    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
-    const Expr  *x, *y;
+    const Expr  *y;
 
-    if (!layout_of(n, "layout", rank, &last))
+    if (!tv_layout(n, "layout", rank, &last))
         return NULL;
-    if (dims != (uint32_t)(n->row->name[11] - '0'))
+    if (dims != (uint32_t)(strstr(n->row->name, "pool")[4] - '0'))
         return tv_error(n, E_IMPORT, "data of %u dimensions", rank);
     if (!tv_sizes(n, "pool_size", dims, 0, w.kernel) ||
         !tv_sizes(n, "strides", dims, 1, w.stride) ||
         !tv_sizes(n, "dilation", dims, 1, w.dilation) || !tv_padding(n, dims, w.begin, w.end))
         return NULL;
-    for (i = 0; i < dims; i++)
+    for (uint32_t i = 0; i < dims; i++)
         if (!w.kernel[i] || !w.stride[i] || !w.dilation[i])
             return tv_error(n, E_IMPORT, "a window of 0 cells, or steps of 0");
-    x = last ? build_channels_first(b, n->in[0]) : n->in[0];
-    if (dims == 3) {
-        y = build_pool_volume(b, op, x, &w, how);
-        return last ? build_channels_last(b, y) : y;
-    }
-    i = dims == 1 ? 0 : 1;
-    a->pool_size = ints_of(b->c, 2, i ? (int)w.kernel[0] : 1, (int)w.kernel[i]);
-    a->strides = ints_of(b->c, 2, i ? (int)w.stride[0] : 1, (int)w.stride[i]);
-    a->dilation = ints_of(b->c, 2, i ? (int)w.dilation[0] : 1, (int)w.dilation[i]);
-    a->padding = ints_of(b->c, 4, i ? (int)w.begin[0] : 0, (int)w.begin[i], i ? (int)w.end[0] : 0,
-                         (int)w.end[i]);
-    a->ceil_mode = how.ceil_mode;
-    a->count_include_pad = how.count_include_pad;
-    y = build1(b, op, i ? x : build_expand_dims(b, x, 2, 1), a);
-    y = i ? y : build_squeeze(b, y, 1, (int64_t[]){2});
+    y = tv_pooled(n, last ? build_channels_first(b, n->in[0]) : n->in[0],
+                  strstr(n->row->name, "avg_") != NULL, &w, how);
     return last ? build_channels_last(b, y) : y;
 }
 
@@ -171,7 +181,7 @@ const Expr *tv_global_pool(TvNode *n)
     const Expr  *y;
     bool         last;
 
-    if (!layout_of(n, "layout", expr_rank(n->in[0]), &last))
+    if (!tv_layout(n, "layout", expr_rank(n->in[0]), &last))
         return NULL;
     y = build1(b, n->row->relay, last ? build_channels_first(b, n->in[0]) : n->in[0], NULL);
     return last ? build_channels_last(b, y) : y;
@@ -193,6 +203,88 @@ const Expr *tv_layer_norm(TvNode *n)
     return build_call(&n->b, "nn.layer_norm", 3, n->in, a);
 }
 
+/* (x - mean) / sqrt(variance + epsilon) along the axes, then times gamma plus beta along `axis`. */
+static const Expr *normalized(const TvNode *n, const Expr *x, uint32_t count, const int64_t *axes)
+{
+    const Build *b = &n->b;
+    const Expr  *mean = build_reduce(b, "mean", x, count, axes, true), *d = build_sub(b, x, mean);
+    const Expr  *var = build_reduce(b, "mean", build_mul(b, d, d), count, axes, true);
+
+    return build_mul(
+        b, d, build1(b, "rsqrt", build_by(b, "add", var, tv_float(n, "epsilon", 1e-5)), NULL));
+}
+
+static const Expr *scaled(const TvNode *n, const Expr *y, uint32_t axis)
+{
+    const Build *b = &n->b;
+
+    if (!y || expr_rank(n->in[1]) != 1 || expr_rank(n->in[2]) != 1)
+        return y ? tv_error(n, E_IMPORT, "gamma or beta is no vector") : NULL;
+    if (tv_bool(n, "scale", true))
+        y = build_mul(b, y, build_along(b, n->in[1], expr_rank(y), axis));
+    if (y && tv_bool(n, "center", true))
+        y = build_add(b, y, build_along(b, n->in[2], expr_rank(y), axis));
+    return y;
+}
+
+/* Each channel of each picture by itself. */
+const Expr *tv_instance_norm(TvNode *n)
+{
+    uint32_t rank = expr_rank(n->in[0]), axis, count = 0;
+    int64_t  axes[MAX_RANK];
+
+    if (!build_axis(&n->b, tv_int(n, "axis", 1), rank, 0, &axis))
+        return NULL;
+    for (uint32_t i = 1; i < rank; i++)
+        if (i != axis)
+            axes[count++] = i;
+    return scaled(n, normalized(n, n->in[0], count, axes), axis);
+}
+
+/* The channels in groups, each of them with all places of a picture. */
+const Expr *tv_group_norm(TvNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *y;
+    uint32_t     rank = expr_rank(x), axis, count = 0;
+    int64_t      groups = tv_int(n, "num_groups", 0), channels, dims[MAX_RANK], axes[MAX_RANK];
+
+    if (!build_axis(b, tv_int(n, "axis", 1), rank, 0, &axis))
+        return NULL;
+    channels = build_dim(b, x, axis);
+    if (groups < 1 || channels % groups || rank == MAX_RANK)
+        return tv_error(n, E_IMPORT, "%lld groups of %lld channels", (long long)groups,
+                        (long long)channels);
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i + (i > axis)] = build_dim(b, x, i);
+        if (i && i != axis)
+            axes[count++] = i + (i > axis);
+    }
+    dims[axis] = groups;
+    dims[axis + 1] = channels / groups;
+    axes[count++] = axis + 1;
+    y = normalized(n, build_reshape(b, x, rank + 1, dims), count, axes);
+    return scaled(n, build_reshape_to(b, y, rank, expr_forms(x).at), axis);
+}
+
+/* x / sqrt(max(sum of squares, eps)) */
+const Expr *tv_l2_normalize(TvNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *sum;
+    uint32_t     count = 0;
+    int64_t      at[MAX_RANK];
+    Ints         axes;
+
+    if (!tv_ints(n, "axis", &axes) || !build_axes(b, axes, expr_rank(x), 0, &count, at))
+        return NULL;
+    for (; !axes.n && count < expr_rank(x); count++)
+        at[count] = count;
+    sum = build_reduce(b, "sum", build_mul(b, x, x), count, at, true);
+    sum = build_by(b, "maximum", sum, tv_float(n, "eps", 0));
+    return build_div(b, x, build1(b, "sqrt", sum, NULL));
+}
+
 /* (bias + alpha / size * sum of squares)^beta */
 const Expr *tv_lrn(TvNode *n)
 {
@@ -211,7 +303,7 @@ const Expr *tv_batch_flatten(TvNode *n)
     return build_matrix(&n->b, n->in[0], 1);
 }
 
-/* ---- images ----------------------------------------------------------------------------------------- */
+/* ---- padding, blocks ----------------------------------------------------------------------------------------- */
 
 static bool pads_of(const TvNode *n, Ints *out)
 {
@@ -254,33 +346,4 @@ const Expr *tv_blocks(TvNode *n)
         return tv_error(n, E_IMPORT, "'block_size' is %lld", (long long)size);
     return n->row->relay ? build_depth_to_space(&n->b, n->in[0], size)
                          : build_space_to_depth(&n->b, n->in[0], size);
-}
-
-const Expr *tv_resize2d(TvNode *n)
-{
-    const Build   *b = &n->b;
-    Resize2dAttrs *a = tv_record(n, "image.resize2d");
-    const Idx    **size = NEW_ARRAY(b->c->arena, const Idx *, 2);
-    const Expr    *y;
-    bool           last;
-    Ints           v;
-
-    if (!a || !layout_of(n, "layout", expr_rank(n->in[0]), &last) || !tv_ints(n, "size", &v))
-        return NULL;
-    if (expr_rank(n->in[0]) != 4 || v.n != 2 || v.at[0] < 1 || v.at[1] < 1 || v.at[0] > INT32_MAX ||
-        v.at[1] > INT32_MAX)
-        return tv_error(n, E_IMPORT, "'size' has %u numbers, or some below 1", v.n);
-    if (!strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize"))
-        return tv_error(n, E_UNSUPPORTED, "'coordinate_transformation_mode' is %s",
-                        a->coordinate_transformation_mode);
-    if (!*a->rounding_method || !strcmp(a->rounding_method, "round"))
-        a->rounding_method = strcmp(a->coordinate_transformation_mode, "align_corners") != 0 &&
-                                     strcmp(a->coordinate_transformation_mode, "half_pixel") != 0
-                                 ? "floor"
-                                 : "round_prefer_ceil";
-    for (uint32_t i = 0; i < 2; i++)
-        size[i] = idx_const(b->c->arith, v.at[i]);
-    a->size = (Dims){2, size};
-    y = build1(b, "image.resize2d", last ? build_channels_first(b, n->in[0]) : n->in[0], a);
-    return last ? build_channels_last(b, y) : y;
 }

@@ -210,7 +210,7 @@ static bool check_operands(const TvNode *n)
     if (n->nin < n->row->least || n->nin > n->row->most)
         return tv_error(n, E_IMPORT, "%u operand%s, but it takes %u", n->nin,
                         n->nin == 1 ? "" : "s", n->row->least);
-    for (uint32_t i = 0; i < n->nin; i++) {
+    for (uint32_t i = 0; n->row->takes != TV_MIXED && i < n->nin; i++) {
         const Type *t = n->in[i]->type;
         bool        tuple = t && t->kind == TYPE_TUPLE;
 

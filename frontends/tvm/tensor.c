@@ -18,6 +18,39 @@ const Expr *tv_log_base(TvNode *n)
     return build_by(&n->b, "divide", build1(&n->b, "log", n->in[0], NULL), base);
 }
 
+const Expr *tv_rounded(const Build *b, const Expr *x)
+{
+    const Expr *whole = x ? build1(b, "trunc", x, NULL) : NULL, *rest;
+
+    if (!whole || !dtype_is_float(expr_dtype(x)))
+        return x;
+    rest = build_sub(b, x, whole);
+    return build_add(b, whole, build1(b, "trunc", build_add(b, rest, rest), NULL));
+}
+
+const Expr *tv_round(TvNode *n)
+{
+    return tv_rounded(&n->b, n->in[0]);
+}
+
+/* Floats are rounded towards 0, as integers are. */
+const Expr *tv_trunc_divide(TvNode *n)
+{
+    const Expr *y = build_div(&n->b, n->in[0], n->in[1]);
+
+    return y && dtype_is_float(expr_dtype(y)) ? build1(&n->b, "trunc", y, NULL) : y;
+}
+
+const Expr *tv_isfinite(TvNode *n)
+{
+    return build_by(&n->b, "less", build1(&n->b, "abs", n->in[0], NULL), HUGE_VAL);
+}
+
+const Expr *tv_hard_swish(TvNode *n)
+{
+    return build_hard_swish(&n->b, n->in[0]);
+}
+
 const Expr *tv_cast_like(TvNode *n)
 {
     return build_cast(&n->b, n->in[0], expr_dtype(n->in[1]));
@@ -99,7 +132,7 @@ const Expr *tv_split(TvNode *n)
     return build1(&n->b, "split", n->in[0], a);
 }
 
-static Dims dims_of(const TvNode *n, Ints v)
+Dims tv_dims(const TvNode *n, Ints v)
 {
     const Idx **dims = NEW_ARRAY(n->b.c->arena, const Idx *, v.n + 1);
 
@@ -139,8 +172,8 @@ const Expr *tv_strided_slice(TvNode *n)
                 : begin.at[i] >= 0 ? begin.at[i] + end.at[i]
                                    : begin.at[i] + build_dim(b, x, axis) + end.at[i];
     }
-    a->begin = dims_of(n, begin);
-    a->end = dims_of(n, (Ints){begin.n, to});
+    a->begin = tv_dims(n, begin);
+    a->end = tv_dims(n, (Ints){begin.n, to});
     a->strides = ints_dup(b->c, step, begin.n);
     a->axes = axes;
     return build1(b, "strided_slice", x, a);

@@ -14,7 +14,7 @@
  *   import.c     bids, inputs, results
  *   node.c       what converters ask of a call: attributes, layouts
  *   table.c      the table of operators, ops.def
- *   nn.c tensor.c      converters by family
+ *   nn.c image.c tensor.c shape.c qnn.c      converters by family
  *
  * A value is bound to a name once, and text comes in order, so that calls are converted as they are
  * read.  Functions of the module are functions here; local ones are put where they are called. */
@@ -68,7 +68,8 @@ bool tv_read_metadata(Ctx *c, const char *path, Bytes json, uint32_t *n, const C
 
 typedef struct TvNode TvNode;
 typedef const Expr   *TvConvert(TvNode *n);
-typedef enum { TV_TENSORS, TV_TUPLE } TvTakes; /* TUPLE: one operand, a tuple of tensors */
+/* TUPLE: one operand, a tuple of tensors; MIXED: the converter looks at them */
+typedef enum { TV_TENSORS, TV_TUPLE, TV_MIXED } TvTakes;
 typedef struct {
     const char *name;
     uint32_t    least, most; /* operands */
@@ -127,6 +128,28 @@ bool tv_type(const TvNode *n, const char *name, DType *t);
 /* A record of the operator with what the call says. */
 void *tv_record(const TvNode *n, const char *op);
 #define tv_error(n, ...) build_error(&(n)->b, __VA_ARGS__)
+
+/* ---- nn.c ------------------------------------------------------------------------------------------- */
+
+/* A convolution with data in NCHW and weights in OIHW, or IOHW if it is transposed. */
+typedef struct {
+    BuildConv conv;
+    bool      last; /* the result has its channels last */
+} TvConv;
+bool        tv_read_conv(TvNode *n, TvConv *out);
+const Expr *tv_convolved(TvNode *n, const TvConv *k);
+/* "NCHW" or "NHWC", and the like of other ranks; false with an error. */
+bool tv_layout(const TvNode *n, const char *attr, uint32_t rank, bool *last);
+/* Windows of x, [N, C, ..]. */
+const Expr *tv_pooled(const TvNode *n, const Expr *x, bool mean, const BuildWindow *w,
+                      BuildPooling how);
+
+/* ---- tensor.c, shape.c ------------------------------------------------------------------------------ */
+
+Dims        tv_dims(const TvNode *n, Ints v);
+const Expr *tv_rounded(const Build *b, const Expr *x); /* halves away from 0 */
+/* Of matrices, or of batches of them: BuildEinsum.product. */
+const Expr *tv_product(const Build *b, void *user, const Expr *x, const Expr *y);
 
 /* ---- the parser -------------------------------------------------------------------------------------- */
 

@@ -65,7 +65,7 @@ def f32(*shape):
     return rng.standard_normal(shape).astype("f4")
 
 
-def conv(x, w, stride=1, pad=0, groups=1):
+def conv(x, w, stride=1, pad=0, groups=1, exact=False):
     """x in NCHW, w in OIHW."""
     x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     n, c, h, wide = x.shape
@@ -77,7 +77,7 @@ def conv(x, w, stride=1, pad=0, groups=1):
             for z in range(out.shape[3]):
                 part = x[:, first:first + i, y * stride:y * stride + kh, z * stride:z * stride + kw]
                 out[:, k, y, z] = (part * w[k]).sum((1, 2, 3))
-    return out.astype("f4")
+    return out if exact else out.astype("f4")
 
 
 def windows(x, k, stride, fn):
@@ -184,6 +184,220 @@ def shapes():
     write("shapes", module({"x": x, "at": at}, body), {"x": x, "at": at}, out)
 
 
+def fixed(x, by, nearest=False):
+    """x * by in fixed point: 31 bits of by, halves up or away from zero; by: numbers that broadcast."""
+    m, e = np.frexp(np.asarray(by, "f8"))
+    m = np.round(m * 2**31).astype("i8")
+    m, e = np.where(m == 2**31, m // 2, m), np.where(m == 2**31, e + 1, e).astype("i8")
+    y = (x.astype("i8") << np.maximum(e, 0)) * m
+    right = 31 - np.minimum(e, 0)
+    half = np.int64(1) << (right - 1)
+    return (y + np.where((y < 0) & nearest, half - 1, half)) >> right
+
+
+def requantize(x, scale, zero, to, to_zero, kind, nearest=False):
+    if np.ndim(scale) or scale != to:
+        y = fixed(x.astype("i8") - zero, np.asarray(scale, "f4").astype("f8") / np.float64(np.float32(to)), nearest)
+    else:
+        y = x.astype("i8") - zero
+    y = y + to_zero
+    return y if kind == "i4" else np.clip(y, np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+
+
+def quantize(x, scale, zero, kind):
+    y = x / np.float32(scale)
+    y = np.trunc(y) + np.trunc(2 * (y - np.trunc(y))) + zero
+    return np.clip(y, np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+
+
+def quantized():
+    """qnn: a network in bytes as TVM's importers of quantized models write it, then operators of cells."""
+    x = (rng.integers(-20, 20, (1, 3, 6, 6)) / 4).astype("f4")
+    w, d, f = (rng.integers(-128, 128, s).astype("i1") for s in ((4, 3, 3, 3), (3, 3, 4, 1), (5, 36)))
+    bias, per = rng.integers(-500, 500, 4).astype("i4"), np.array([0.01, 0.002, 0.03, 0.005], "f4")
+    f_per = np.array([0.004, 0.006, 0.005, 0.001, 0.002], "f4")
+    # Requantized sums beyond a byte, ties, and a quotient above 1.
+    t = np.array([-7, -6, -5, -3, -2, -1, 0, 1, 2, 3, 5, 6, 7, 300, -300, 2**31 - 1, -2**31], "i4")
+    body = """  %0 = qnn.quantize(%x, 0.25f, 3, out_dtype="uint8");
+  %1 = qnn.conv2d(%0, meta[relay.Constant][0], 3, 0, 0.25f, meta[relay.Constant][3], padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3], out_dtype="int32");
+  %2 = nn.bias_add(%1, meta[relay.Constant][2]);
+  %3 = qnn.requantize(%2, meta[relay.Constant][3], 0, 0.5f, 7, axis=1, out_dtype="uint8");
+  %4 = clip(%3, a_min=7f, a_max=200f);
+  %5 = layout_transform(%4, src_layout="NCHW", dst_layout="NHWC");
+  %6 = qnn.conv2d(%5, meta[relay.Constant][1], 7, 5, 0.5f, 0.02f, strides=[2, 2], padding=[1, 1, 1, 1], groups=4, channels=4, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32");
+  %7 = qnn.requantize(%6, 0.01f, 0, 0.125f, -4, rounding="TONEAREST", out_dtype="int8");
+  %8 = nn.batch_flatten(%7);
+  %9 = qnn.dense(%8, meta[relay.Constant][4], -4, 0, 0.125f, meta[relay.Constant][5], units=5, out_dtype="int32");
+  %10 = qnn.requantize(%9, meta[relay.Constant][5], 0, 0.75f, 0, axis=1, out_dtype="int8");
+  %11 = qnn.dequantize(%10, 0.75f, 0);
+  %12 = qnn.requantize(%t, 0.5f, 0, 1f, 0, out_dtype="int8");
+  %13 = qnn.requantize(%t, 0.5f, 0, 1f, 0, rounding="TONEAREST", out_dtype="int32");
+  %14 = qnn.requantize(clip(%t, a_min=-1000f, a_max=1000f), 5f, 1, 1f, 2, out_dtype="uint8");
+  %15 = qnn.requantize(%t, 0.5f, 0, 1f, 0, compute_dtype="float32", out_dtype="int8");
+  (%4, %7, %10, %11, %12, %13, %14, %15)
+"""
+    def iconv(a, k, **how):
+        return np.round(conv(a.astype("f8"), k.astype("f8"), **how, exact=True)).astype("i8")
+    q0 = quantize(x, 0.25, 3, "u1")
+    s1 = iconv(q0.astype("i8") - 3, w, pad=1) + bias[:, None, None]
+    q3 = np.clip(requantize(s1, per[:, None, None], 0, 0.5, 7, "u1"), 7, 200)
+    s6 = iconv(q3.astype("i8") - 7, d.transpose(2, 3, 0, 1).astype("i8") - 5, stride=2, pad=1, groups=4)
+    q7 = requantize(s6.transpose(0, 2, 3, 1), 0.01, 0, 0.125, -4, "i1", True)
+    s9 = (q7.reshape(1, -1).astype("i8") + 4) @ f.T.astype("i8")
+    q10 = requantize(s9, f_per, 0, 0.75, 0, "i1")
+    h = np.clip(np.floor(t.astype("f4") * np.float32(0.5) + np.float32(0.5)), -128, 127).astype("i1")
+    write("quantized", module({"x": x, "t": t}, body, metadata([w, d, bias, per, f, f_per])), {"x": x, "t": t},
+          [q3, q7, q10, q10.astype("f4") * np.float32(0.75), requantize(t, 0.5, 0, 1, 0, "i1"),
+           requantize(t, 0.5, 0, 1, 0, "i4", True).astype("i4"), requantize(t.clip(-1000, 1000), 5, 1, 1, 2, "u1"), h])
+
+
+def quantized_cells():
+    """qnn: sums and products, what is computed in floats, products of matrices."""
+    x, y = (rng.integers(0, 256, (2, 4, 3)).astype("u1") for _ in range(2))
+    s = rng.integers(-128, 128, (2, 4, 3)).astype("i1")
+    body = """  %0 = qnn.add(%x, %y, 0.5f, 10, 0.3f, 20, 0.6f, 5);
+  %1 = qnn.subtract(%x, %y, 0.5f, 10, 0.3f, 20, 0.5f, 10);
+  %2 = qnn.mul(%x, %y, 0.5f, 10, 0.3f, 20, 20f, 5);
+  %3 = qnn.add(%x, meta[relay.Constant][0], 0.5f, 10, 0.5f, 10, 0.5f, 10);
+  %4 = (%x, %y);
+  %5 = (0.5f, 0.3f);
+  %6 = (10, 20);
+  %7 = qnn.concatenate(%4, %5, %6, 0.5f, 10, axis=1);
+  %8 = qnn.sigmoid(%s, 0.05f, 3, 0.00390625f, -128);
+  %9 = qnn.tanh(%s, 0.02f, -3, 0.0078125f, 0);
+  %10 = qnn.leaky_relu(%s, 0.5f, 4, 0.25f, -3, alpha=0.1f);
+  %11 = qnn.batch_matmul(%x, %s, 10, -2, 0.5f, 0.1f, out_dtype="int32");
+  %12 = qnn.softmax(%s, 0.05f, 3, 0.0078125f, -100, axis=-1);
+  %13 = qnn.avg_pool2d(expand_dims(%s, axis=0), 0.5f, 0, 0.5f, 0, pool_size=[2, 2], strides=[1, 1], padding=[0, 0, 0, 0]);
+  %14 = fixed_point_multiply(cast(%s, dtype="int32"), multiplier=1288490189, shift=3);
+  (%0, %1, %2, %3, %7, %8, %9, %10, %11, %12, %13, %14)
+"""
+    k = rng.integers(0, 256, 3).astype("u1")
+    def byte(v, kind="u1"):
+        return np.clip(v, np.iinfo(kind).min, np.iinfo(kind).max).astype(kind)
+    def to(a, scale, zero, out, out_zero):
+        return requantize(a, scale, zero, out, out_zero, "i4")
+    xi, yi, si = (a.astype("i8") for a in (x, y, s))
+    out = [byte(to(x, .5, 10, .6, 5) + to(y, .3, 20, .6, 5) - 5),
+           byte(xi - to(y, .3, 20, .5, 10) + 10),
+           requantize((xi - 10) * (yi - 20), np.float32(.5) * np.float32(.3), 0, 20, 5, "u1"),
+           byte(xi + k - 10),
+           np.concatenate([x, byte(to(y, .3, 20, .5, 10))], 1),
+           quantize((1 / (1 + np.exp(-(si - 3) * np.float32(.05)))).astype("f4"), 1 / 256, -128, "i1"),
+           quantize(np.tanh((si + 3) * np.float32(.02)).astype("f4"), 1 / 128, 0, "i1")]
+    r = to(s, .5, 4, .25, -3)
+    out.append(byte(np.where(si < 4, fixed(r, .1) + fixed(np.array(-3), .9), r), "i1"))
+    out.append(((xi - 10) @ (si + 2).transpose(0, 2, 1)).astype("i4"))
+    # Powers of two by shifts, as TVM's qnn.softmax has them.
+    z = si - 3
+    z = z - z.max(-1, keepdims=True)
+    p = z + (z >> 1) - (z >> 4)
+    q = np.clip(-p // 20, 0, 20)
+    e = ((p + q * 20 >> 1) + 20) << (q.max(-1, keepdims=True) - q)
+    e = (2**30 // e.sum(-1, keepdims=True)) * e >> 23
+    out.append(requantize(e, 1 / 128, 0, 1 / 128, -100, "i1"))
+    four = si[None]
+    sums = four[:, :, :-1, :-1] + four[:, :, 1:, :-1] + four[:, :, :-1, 1:] + four[:, :, 1:, 1:]
+    out.append(np.trunc(sums / 4).astype("i1"))
+    out.append(fixed(s, 1288490189 / 2**31 * 8).astype("i4"))
+    write("quantized_cells", module({"x": x, "y": y, "s": s}, body, metadata([k])), {"x": x, "y": y, "s": s}, out)
+
+
+def transposed():
+    """Transposed convolutions, dilated cells, images of other sizes, windows that fit a size."""
+    x, w, line, lw = f32(1, 4, 3, 3), f32(4, 2, 3, 3), f32(1, 2, 5), f32(2, 3, 4)
+    body = """  %0 = nn.conv2d_transpose(%x, meta[relay.Constant][0], channels=2, kernel_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1], output_padding=[1, 1]);
+  %1 = nn.conv1d_transpose(%line, meta[relay.Constant][1], channels=3, kernel_size=[4], strides=[2], padding=[1, 1]);
+  %2 = nn.dilate(%x, strides=[1, 1, 2, 3], dilation_value=7f);
+  %3 = nn.upsampling(%x, scale_h=2f, scale_w=3f);
+  %4 = nn.adaptive_avg_pool2d(%x, output_size=[2, 2]);
+  %5 = nn.adaptive_max_pool2d(%x, output_size=[1, 1]);
+  %6 = image.resize1d(%line, size=[10], method="linear", coordinate_transformation_mode="asymmetric", rounding_method="");
+  %7 = nn.instance_norm(%x, %g, %b, epsilon=0.001f);
+  %8 = nn.group_norm(%x, %g, %b, num_groups=2, axis=1, epsilon=0.001f);
+  %9 = nn.l2_normalize(%x, eps=1e-10f, axis=[1]);
+  %10 = nn.space_to_batch_nd(%x, block_shape=[2, 3], paddings=[[0, 0], [1, 2]]);
+  %11 = nn.batch_to_space_nd(%10, block_shape=[2, 3], crops=[[0, 0], [1, 2]]);
+  %12 = image.affine_grid(%m, target_shape=[3, 3]);
+  %13 = image.grid_sample(%x, %12, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=True);
+  (%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %13)
+"""
+    def scattered(a, k, stride, before, after):
+        out = np.zeros((a.shape[0], k.shape[1], *((n - 1) * s + z for n, s, z in zip(a.shape[2:], stride, k.shape[2:]))), "f8")
+        for at in np.ndindex(*a.shape[2:]):
+            where = tuple(slice(i * s, i * s + z) for i, s, z in zip(at, stride, k.shape[2:]))
+            out[(..., *where)] += np.tensordot(a[(..., *at)], k, (1, 0))
+        out = np.pad(out, [(0, 0)] * 2 + [(0, max(e, 0)) for e in after])
+        return out[(..., *(slice(b, n + min(e, 0)) for b, e, n in zip(before, after, out.shape[2:])))].astype("f4")
+    g, b = f32(4), f32(4)
+    apart = np.full((1, 4, 5, 7), 7, "f4")
+    apart[:, :, ::2, ::3] = x
+    half = np.stack([x[:, :, :2, :2].mean((2, 3)), x[:, :, :2, 1:].mean((2, 3)), x[:, :, 1:, :2].mean((2, 3)),
+                     x[:, :, 1:, 1:].mean((2, 3))], -1).reshape(1, 4, 2, 2)
+    at = np.minimum(np.arange(10) / 2, 4)
+    low = np.floor(at).astype(int)
+    high = np.minimum(low + 1, 4)
+    lines = (line[..., low] * (1 - (at - low)) + line[..., high] * (at - low)).astype("f4")
+    def norm(a, axes):
+        return (a - a.mean(axes, keepdims=True)) / np.sqrt(a.var(axes, keepdims=True) + 0.001)
+    def c(a):
+        return a[:, None, None]
+    m = np.array([[[0.5, 0, 0.5], [0, 1, 0]]], "f4")
+    # Half as wide, from the middle on: every other place lies between two cells.
+    sampled = np.stack([x[..., 1], (x[..., 1] + x[..., 2]) / 2, x[..., 2]], -1)
+    # Blocks are of the dimensions behind the batch: channels and rows.
+    p = np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 0)))
+    batches = p.reshape(1, 2, 2, 2, 3, 3).transpose(2, 4, 0, 1, 3, 5).reshape(6, 2, 2, 3)
+    out = [scattered(x, w, (2, 2), (1, 1), (0, 0)), scattered(line, lw, (2,), (1,), (-1,)), apart,
+           x.repeat(2, 2).repeat(3, 3), half, x.max((2, 3), keepdims=True), lines,
+           norm(x, (2, 3)) * c(g) + c(b), norm(x.reshape(1, 2, 2, 3, 3), (2, 3, 4)).reshape(x.shape) * c(g) + c(b),
+           x / np.sqrt((x * x).sum(1, keepdims=True)), batches, x, sampled]
+    feeds = {"x": x, "line": line, "g": g, "b": b, "m": m}
+    write("transposed", module(feeds, body, metadata([w, lw])), feeds, [a.astype("f4") for a in out])
+
+
+def more_shapes():
+    """Operators that take their shape from elsewhere, sums along an axis, sequences."""
+    x, n, p = f32(2, 3, 4), np.array([1, 2], "i4"), np.array([2, 0, 1], "i4")
+    r = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997], "f4")
+    like = f32(1, 2, 12)
+    body = """  %0 = round(%r);
+  %1 = reshape_like(%x, %like, lhs_begin=1, rhs_begin=2);
+  %2 = slice_like(%like, meta[relay.Constant][0], axes=[2]);
+  %3 = shape_of(%x, dtype="int64");
+  %4 = arange(0f, 5f, 1.5f, start=meta[relay.Constant][0], stop=meta[relay.Constant][0], step=meta[relay.Constant][0], dtype="float32");
+  %5 = (%n, %p);
+  %6 = meshgrid(%5, indexing="ij");
+  %7 = invert_permutation(%p);
+  %8 = cumsum(%x, axis=2, exclusive=True);
+  %9 = cumprod(%x);
+  %10 = reverse_sequence(%x, %n, seq_axis=2, batch_axis=0);
+  %11 = sequence_mask(%x, %n, mask_value=-1f, axis=1);
+  %12 = sliding_window(%x, axis=1, window_shape=[2, 3], strides=[1, 1]);
+  %13 = full_like(%x, 2f);
+  %14 = (%x, %x);
+  %15 = einsum(%14, equation="ijk,ilk->ijl");
+  %16 = trunc_divide(%r, 2f);
+  %17 = unravel_index(%p, meta[relay.Constant][1]);
+  %18 = annotation.stop_fusion(%7);
+  %19 = layout_transform(%like, src_layout="NCW", dst_layout="NCW4w");
+  %20 = layout_transform(%19, src_layout="NCW4w", dst_layout="WN2cC");
+  (%0, %1, %2, %3, %4, %6, %18, %8, %9, %10, %11, %12, %13, %15, %16, %17, %19, %20)
+"""
+    back = x.copy()
+    for i in range(2):
+        back[i, :, :n[i]] = x[i, :, :n[i]][:, ::-1]
+    mask = np.where((np.arange(3)[:, None] < n[:, None, None]), x, np.float32(-1))
+    view = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (1, 2))
+    out = [np.array([-3, -2, -1, 1, 2, 3, 0], "f4"), x.reshape(2, 12), like[:, :, :5], np.array([2, 3, 4], "i8"),
+           np.arange(0, 5, 1.5, dtype="f4"), *np.meshgrid(n, p, indexing="ij"), np.argsort(p).astype("i4"),
+           np.cumsum(np.pad(x, ((0, 0), (0, 0), (1, 0))), 2)[..., :-1], np.cumprod(x.reshape(-1)), back, mask, view,
+           np.full_like(x, 2), np.einsum("ijk,ilk->ijl", x, x), np.trunc(r / 2), np.stack(np.unravel_index(p, (2, 3))).astype("i4"),
+           like.reshape(1, 2, 3, 4), like.reshape(1, 1, 2, 12).transpose(3, 0, 2, 1)]
+    feeds = {"x": x, "n": n, "p": p, "r": r, "like": like}
+    write("more_shapes", module(feeds, body, metadata([f32(1, 1, 5), np.array([2, 3], "i4")])), feeds, out)
+
+
 def archive(folder, name, members):
     with tarfile.open(os.path.join(HERE, folder, name), "w", format=tarfile.USTAR_FORMAT) as t:
         for member, data in members.items():
@@ -239,6 +453,10 @@ def main():
     images()
     functions()
     shapes()
+    quantized()
+    quantized_cells()
+    transposed()
+    more_shapes()
     broken(text, v)
 
 
