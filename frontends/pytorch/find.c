@@ -102,10 +102,40 @@ bool aten_unique2(PtNode *n)
            pt_done_at(n, 2, counts);
 }
 
+/* How often each number from 0 on comes, weighted; how far they go, only --dim says. */
+bool aten_bincount(PtNode *n)
+{
+    const Build          *b = &n->b;
+    const Expr           *x = pt_tensor(n, "self"), *weights, *total;
+    const char           *name = intern_printf(b->c->strings, "%s.0", n->p->name);
+    int64_t               least = pt_int(n, "minlength", 0), lo, hi = INT32_MAX;
+    ScatterElementsAttrs *a = ATTRS(b, ScatterElementsAttrs);
+    const Idx            *k;
+
+    if (!x || !pt_maybe(n, "weights", &weights))
+        return false;
+    if (!dtype_is_int(expr_dtype(x)) || expr_rank(x) != 1)
+        return pt_error(n, E_IMPORT, "it counts %s", type_text(b->c, x->type));
+    if (!shapes_given(&n->im->shapes, name, &lo, &hi)) {
+        pt_error(n, E_DIM, "how large the numbers are that it counts is not known");
+        diag_hint(b->c->diags, "--dim %s=0..100: there are at most 100 different ones", name);
+        return false;
+    }
+    x = build_cast(b, x, DT_I64);
+    total = build_by(b, "add", build_reduce(b, "max", x, 1, (int64_t[]){0}, true), 1);
+    if (!total || !(k = bound_dim(n, build_by(b, "maximum", total, (double)least), hi)))
+        return false;
+    weights = weights ? weights : expr_scalar(b->c, DT_I64, 1);
+    weights = build_broadcast_to(b, weights, 1, expr_forms(x).at);
+    a->reduction = "add";
+    return weights &&
+           pt_done(n, build3(b, "scatter_elements", build_zeros_of(b, expr_dtype(weights), 1, &k),
+                             x, weights, a));
+}
+
 /* ---- ranks -------------------------------------------------------------------------------------- */
 
-/* How many numbers of the rows `sorted` lie before each of x; right: or are equal to it. */
-static const Expr *count_before(const Build *b, const Expr *sorted, const Expr *x, bool right)
+const Expr *pt_count_before(const Build *b, const Expr *sorted, const Expr *x, bool right)
 {
     uint32_t rank = expr_rank(x);
 
@@ -138,7 +168,7 @@ bool aten_searchsorted(PtNode *n)
                         type_text(b->c, rows->type));
     DType t = pt_join(expr_dtype(rows), expr_dtype(v.e));
 
-    y = count_before(b, build_cast(b, rows, t), build_cast(b, v.e, t), right);
+    y = pt_count_before(b, build_cast(b, rows, t), build_cast(b, v.e, t), right);
     return pt_done(n, build_cast(b, y, narrow ? DT_I32 : DT_I64));
 }
 

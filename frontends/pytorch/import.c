@@ -142,7 +142,8 @@ static bool in_place(PtNode *n)
     if (!(was = pt_read(n, v->t)))
         return false;
     e = build_cast(&n->b, n->out[0].t->e, expr_dtype(was));
-    if (e && !expr_has_forms(e, expr_rank(was), expr_forms(was).at))
+    if (e && !expr_has_forms(e, expr_rank(was), expr_forms(was).at) &&
+        (v->t->base || n->p->row->convert != aten_resize))
         return pt_error(n, E_IMPORT, "it makes %s of %s", type_text(n->b.c, e->type),
                         type_text(n->b.c, was->type));
     n->out[0] = *v;

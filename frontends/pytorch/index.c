@@ -1,6 +1,7 @@
 /* Reads and writes by index. */
 #include "frontends/pytorch/pytorch.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Indices of the run: below 0 they count from the end. */
@@ -22,6 +23,47 @@ bool aten_embedding(PtNode *n)
     if (!at || pt_bool(n, "sparse", false))
         return at && pt_error(n, E_UNSUPPORTED, "sparse");
     return pt_done(n, build_take(&n->b, w, at, 0));
+}
+
+/* Bags of rows, each from its offset to the next one: their sum, mean or largest cells. */
+bool aten_embedding_bag(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *w = pt_tensor(n, "weight"), *at = w ? pt_tensor(n, "indices") : NULL, *scale, *bag,
+               *count, *keep, *y;
+    const Expr *from = at ? pt_tensor(n, "offsets") : NULL;
+    int64_t     how = pt_int(n, "mode", 0), left_out = pt_int(n, "padding_idx", -1), bags;
+    bool        last = pt_bool(n, "include_last_offset", false);
+
+    (void)pt_bool(n, "scale_grad_by_freq", false); /* of gradients */
+    (void)pt_bool(n, "sparse", false);
+    if (!from || !pt_maybe(n, "per_sample_weights", &scale))
+        return false;
+    if (expr_rank(w) != 2 || expr_rank(at) != 1 || expr_rank(from) != 1 || how < 0 || how > 2)
+        return pt_error(n, E_UNSUPPORTED, "indices are %s", type_text(b->c, at->type));
+    if ((bags = build_dim(b, from, 0) - last) < 1)
+        return pt_error(n, E_UNSUPPORTED, "no bags");
+    if (last)
+        from = build_slice(b, from, 0, 0, bags);
+    bag = build_arange(b, expr_form(at, 0), expr_dtype(from));
+    bag = build_by(b, "subtract", pt_count_before(b, from, bag, true), 1);
+    keep = build_by(b, "not_equal", at, (double)left_out);
+    count = bag ? build_segments(b, "add", build_cast(b, keep, DT_F32), bag, bags) : NULL;
+    keep = build_expand_dims(b, keep, 1, 1);
+    y = build_take(b, w, at, 0);
+    if (scale)
+        y = build_mul(b, y, build_expand_dims(b, scale, 1, 1));
+    if (!y || !count)
+        return false;
+    count = build_cast(b, build_expand_dims(b, count, 1, 1), expr_dtype(y));
+    if (how < 2) {
+        y = build_segments(b, "add", build_where(b, keep, y, build_scalar(b, y, 0)), bag, bags);
+        return pt_done(n, how ? build_div(b, y, build_by(b, "maximum", count, 1)) : y);
+    }
+    y = build_where(b, keep, y, build_scalar(b, y, -INFINITY));
+    y = y ? build_segments(b, "max", y, bag, bags) : NULL;
+    return y &&
+           pt_done(n, build_where(b, build_by(b, "greater", count, 0), y, build_scalar(b, y, 0)));
 }
 
 bool aten_index_select(PtNode *n)

@@ -520,6 +520,22 @@ bool aten_atan2(PtNode *n)
            pt_done(n, build_atan2(&n->b, y, x));
 }
 
+/* Its result is written to `out`. */
+bool aten_atan2_out(PtNode *n)
+{
+    const PtArg   *a = pt_arg(n, "out");
+    const PtValue *to = a && a->kind == PT_TENSOR ? pt_value_of(n->im, a) : NULL;
+    const Expr    *was = to && to->t ? pt_read(n, to->t) : NULL, *e;
+
+    if (!was || !aten_atan2(n))
+        return was || pt_tensor(n, "out");
+    e = build_cast(&n->b, n->out[0].t->e, expr_dtype(was));
+    if (e && !expr_has_forms(e, expr_rank(was), expr_forms(was).at))
+        return pt_error(n, E_IMPORT, "out is %s", type_text(n->b.c, was->type));
+    n->out[0] = *to;
+    return e && pt_write(n, to->t, e);
+}
+
 /* ---- types ----------------------------------------------------------------------------------------- */
 
 bool aten_identity(PtNode *n)

@@ -241,6 +241,8 @@ static void read_factors(PtNode *n, Resize *r)
 
     for (uint32_t i = 0; i < r->dims; i++)
         r->scale[i] = pt_float(n, r->dims == 1 ? "scales" : names[3 - r->dims + i], 0);
+    for (uint32_t i = 0; f && f->kind != PT_LIST && i < r->dims; i++)
+        r->scale[i] = f->f;
     for (uint32_t i = 0; f && f->kind == PT_LIST && f->n == r->dims && i < r->dims; i++)
         r->scale[i] = f->at[i].f;
 }
@@ -260,9 +262,16 @@ static const Idx *size_by(PtNode *n, const Idx *d, double factor)
 
 static bool read_sizes(PtNode *n, const Expr *x, Resize *r)
 {
-    Dims given;
+    const PtArg *a = pt_arg(n, "output_size");
+    Dims         given;
 
-    if (pt_has(n, "output_size")) {
+    if (a && a->kind != PT_LIST) { /* one for all */
+        for (uint32_t i = 0; i < r->dims; i++)
+            if (!(r->size[i] = pt_form(n, "output_size", NULL)))
+                return false;
+        return true;
+    }
+    if (a) {
         if (!pt_forms(n, "output_size", &given))
             return false;
         if (given.n != r->dims)
@@ -319,8 +328,11 @@ static bool resized(PtNode *n, const char *method, const char *coordinates, cons
 
     if (!x)
         return false;
-    r.dims = strstr(n->p->target, "1d") ? 1 : strstr(n->p->target, "3d") ? 3 : 2;
-    if (expr_rank(x) != r.dims + 2)
+    r.dims = strstr(n->p->target, "1d")   ? 1
+             : strstr(n->p->target, "3d") ? 3
+             : strstr(n->p->target, "2d") ? 2
+                                          : expr_rank(x) - 2;
+    if (expr_rank(x) != r.dims + 2 || r.dims < 1 || r.dims > 3)
         return pt_error(n, E_UNSUPPORTED, "an image of %u dimensions", expr_rank(x));
     read_factors(n, &r);
     if (!read_sizes(n, x, &r))
@@ -349,4 +361,19 @@ bool aten_upsample_bicubic(PtNode *n)
 {
     return resized(n, "cubic", pt_bool(n, "align_corners", false) ? "align_corners" : "half_pixel",
                    "round_prefer_floor");
+}
+
+/* As TorchScript of torch 1 calls it: by the mode's name. */
+bool aten_interpolate(PtNode *n)
+{
+    const char *mode = pt_string(n, "mode", "nearest");
+
+    (void)pt_arg(n, "recompute_scale_factor"); /* sizes that are computed are the same */
+    if (!strcmp(mode, "nearest"))
+        return aten_upsample_nearest(n);
+    if (!strcmp(mode, "bicubic"))
+        return aten_upsample_bicubic(n);
+    if (!strcmp(mode, "linear") || !strcmp(mode, "bilinear") || !strcmp(mode, "trilinear"))
+        return aten_upsample_linear(n);
+    return pt_error(n, E_UNSUPPORTED, "mode '%s'", mode);
 }

@@ -8,8 +8,8 @@
  *   import.c    the signature, and one node after another
  *   alias.c     views, and what changes a tensor in place
  *   node.c      what converters ask of a node: arguments by name
- *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c attention.c
- *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c control.c
+ *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c random.c attention.c
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c backward.c control.c
  *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
@@ -351,6 +351,8 @@ const Expr *pt_reshape(PtNode *n, const Expr *x, Dims size); /* one of them may 
 const Expr *pt_softmax(PtNode *n, const char *op, const Expr *x, int64_t axis);
 const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
 const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
+/* How many numbers of the rows `sorted` lie before each of x; right: or are equal to it. */
+const Expr *pt_count_before(const Build *b, const Expr *sorted, const Expr *x, bool right);
 /* The rows of x that the flags [rows] name; how many, the run says. */
 const Expr *pt_found(PtNode *n, const Expr *x, const Expr *flags);
 

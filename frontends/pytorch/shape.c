@@ -49,7 +49,30 @@ bool aten_view(PtNode *n)
            pt_done(n, pt_reshape(n, x, size));
 }
 
-/* view.dtype: the same bytes as another type */
+/* As many of its cells as fit, and zeros behind them. */
+bool aten_resize(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = pt_tensor(n, "self");
+    int64_t      have, want, pads[2] = {0, 0};
+    Dims         size;
+
+    if (!x || !pt_forms(n, "size", &size) || !build_check_shape(b, size))
+        return false;
+    have = build_elems(b, x);
+    want = 1;
+    for (uint32_t i = 0; i < size.n; i++)
+        if (size.at[i]->hi != size.at[i]->lo || !checked_mul(want, size.at[i]->lo, &want))
+            return pt_error(n, E_UNSUPPORTED, "a size of %s", dim_text(b->c, size.at[i]));
+    x = pt_flat(b, x);
+    if (want < have)
+        x = build_slice(b, x, 0, 0, want);
+    pads[1] = want - have;
+    if (want > have)
+        x = build_pad(b, x, pads, 0, NULL);
+    return pt_done(n, build_reshape_to(b, x, size.n, size.at));
+}
+
 bool aten_view_as(PtNode *n)
 {
     const Expr *x = pt_tensor(n, "self"), *like = x ? pt_tensor(n, "other") : NULL;

@@ -19,6 +19,49 @@ bool aten_sym_numel(PtNode *n)
     return x && pt_done_form(n, type_cells(n->b.c, x->type));
 }
 
+bool aten_shape_as_tensor(PtNode *n)
+{
+    const Expr *x = pt_tensor(n, "self");
+    int64_t     rank = expr_rank(x);
+
+    return x && pt_done(n, build_values(&n->b, type_tensor_i64(n->b.c, DT_I64, 1, &rank),
+                                        expr_forms(x)));
+}
+
+/* Where the cells of a tensor lie that is no view of another. */
+static const Expr *in_rows(PtNode *n)
+{
+    const PtArg   *a = pt_arg(n, "self");
+    const PtValue *v = a && a->kind == PT_TENSOR ? pt_value_of(n->im, a) : NULL;
+
+    if (v && v->t && v->t->base)
+        return pt_error(n, E_UNSUPPORTED, "of a view");
+    return pt_tensor(n, "self");
+}
+
+bool aten_sym_stride(PtNode *n)
+{
+    const Expr *x = in_rows(n);
+    const Idx  *stride = idx_const(n->b.c->arith, 1);
+    uint32_t    axis;
+
+    if (!x || !pt_axis(n, pt_int(n, "dim", 0), expr_rank(x), &axis))
+        return false;
+    for (uint32_t i = axis + 1; i < expr_rank(x); i++)
+        stride = idx_mul(n->b.c->arith, stride, expr_form(x, i));
+    return pt_done_form(n, stride);
+}
+
+bool aten_sym_storage_offset(PtNode *n)
+{
+    return in_rows(n) && pt_done_form(n, idx_const(n->b.c->arith, 0));
+}
+
+bool aten_sym_is_contiguous(PtNode *n)
+{
+    return in_rows(n) && pt_done_form(n, idx_const(n->b.c->arith, 1));
+}
+
 static bool two_forms(PtNode *n, const Idx *v[2])
 {
     if (n->p->nin != 2)

@@ -36,8 +36,29 @@ static const PtRow *find(const char *name, size_t n, const char *overload)
     return NULL;
 }
 
+/* "aten.relu_" -> "aten.relu", "aten.__iand__" -> "aten.__and__"; false: it changes nothing in
+ * place. */
+static bool out_of_place(const char *name, size_t n, char out[static 64])
+{
+    const char *dot = memchr(name, '.', n), *rest = dot ? dot + 1 : name;
+    size_t      head = (size_t)(rest - name), tail = n - head;
+
+    if (n < 2 || n > 60 || name[n - 1] != '_')
+        return false;
+    memcpy(out, name, n);
+    out[n - 1] = 0;
+    if (name[n - 2] != '_')
+        return true;
+    if (tail < 7 || memcmp(rest, "__i", 3) != 0)
+        return false;
+    memmove(out + head + 2, rest + 3, tail - 3);
+    out[n - 1] = 0;
+    return true;
+}
+
 const PtRow *pt_row(const char *target, bool *in_place)
 {
+    char         plain[64];
     const char  *dot = strrchr(target, '.'), *first = strchr(target, '.');
     bool         overloaded = dot && dot != first;
     size_t       n = overloaded ? (size_t)(dot - target) : strlen(target);
@@ -45,9 +66,9 @@ const PtRow *pt_row(const char *target, bool *in_place)
     const PtRow *row = find(target, n, overload);
 
     *in_place = false;
-    if (row || n < 2 || target[n - 1] != '_' || target[n - 2] == '_')
+    if (row || !out_of_place(target, n, plain))
         return row;
-    row = find(target, n - 1, overload);
+    row = find(plain, strlen(plain), overload);
     *in_place = row != NULL;
     return row;
 }
@@ -130,17 +151,19 @@ static bool names_by(const char *alternative, PtOp *op, const char **names, Stri
 const PtRow *pt_match(Ctx *c, PtOp *op, bool *known)
 {
     const char **names = NEW_ARRAY(c->arena, const char *, op->nin + 1);
-    size_t       n = strlen(op->target);
+    const char  *name = op->target;
+    char         plain[64];
 
     *known = false;
     for (uint32_t cut = 0; cut < 2; cut++) {
         op->in_place = cut;
-        if (cut && (n < 2 || op->target[n - 1] != '_' || op->target[n - 2] == '_'))
+        if (cut && !out_of_place(op->target, strlen(op->target), plain))
             break;
+        name = cut ? plain : op->target;
         for (uint32_t i = 0; i < pt_nrows; i++) {
             const PtRow *row = &pt_rows[i];
 
-            if (strlen(row->name) != n - cut || memcmp(row->name, op->target, n - cut) != 0)
+            if (strcmp(row->name, name) != 0)
                 continue;
             *known = true;
             for (const char *at = row->args; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)

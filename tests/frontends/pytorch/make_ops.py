@@ -280,6 +280,53 @@ def sums():
         [random(4), random(3)])
 
 
+ATEN = torch.ops.aten
+
+
+@family
+def backward():
+    record("backward_conv", Of3(lambda s, x, y, z: dict(
+        zip(("x", "w", "b"), ATEN.convolution_backward(z, x, y, [4], [2, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, True]))) | {
+            "one": ATEN.convolution_backward(z, x, y, None, [2, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False])[1]}),
+        [random(2, 3, 7, 6), random(4, 3, 3, 3), random(2, 4, 4, 6)])
+    record("backward_pool", Of2(lambda s, x, y: {
+        "avg": ATEN.avg_pool2d_backward(y, x, [2, 2], [2, 2], [0, 0], False, True, None),
+        "counted": ATEN.avg_pool2d_backward(y, x, [3, 3], [2, 2], [1, 1], False, False, None),
+        "adaptive": ATEN._adaptive_avg_pool2d_backward(y, x), "odd": ATEN._adaptive_avg_pool2d_backward(y[:, :, :3], x),
+        "max": ATEN.max_pool2d_with_indices_backward(y, x, [2, 2], [2, 2], [0, 0], [1, 1], False, s.at)},
+        at=F.max_pool2d(random(2, 3, 8, 8), 2, return_indices=True)[1]), [random(2, 3, 8, 8), random(2, 3, 4, 4)])
+    rows = torch.tensor([[2, 0, 1], [1, 2, 2]])
+    record("backward_norm", Of2(lambda s, x, y: {
+        f"layer{i}": v for i, v in enumerate(ATEN.native_layer_norm_backward(y, x, [4, 6], *ATEN.native_layer_norm(x, [4, 6], s.w, s.w, 1e-5)[1:],
+                                                                             s.w, s.w, [True, True, True]))} | {
+        f"group{i}": v for i, v in enumerate(ATEN.native_group_norm_backward(y, x, s.mean, s.rstd, s.g, 2, 4, 6, 2, [True, True, True]))} | {
+        "table": ATEN.embedding_dense_backward(y[:, :3], s.at, 5, 1, False)},
+        w=random(4, 6), g=random(4), mean=random(2, 2), rstd=torch.rand(2, 2), at=rows), [random(2, 4, 6), random(2, 4, 6)])
+
+
+@family
+def bags():
+    at, offsets, more = torch.tensor([2, 0, 1, 1, 2, 4]), torch.tensor([0, 2, 2, 5]), torch.tensor([0, 2, 6])
+    record("bags", Of1(lambda s, x: {
+        "sum": F.embedding_bag(s.at, x, s.offsets, mode="sum"), "mean": F.embedding_bag(s.at, x, s.offsets),
+        "max": F.embedding_bag(s.at, x, s.offsets, mode="max"), "weighted": F.embedding_bag(s.at, x, s.offsets, mode="sum", per_sample_weights=x[:, 0]),
+        "last": F.embedding_bag(s.at, x, s.more, include_last_offset=True), "but": F.embedding_bag(s.at, x, s.offsets, padding_idx=1),
+        "core": ATEN._embedding_bag(x, s.at, s.offsets)[0]}, at=at, offsets=offsets, more=more), [random(6, 3)])
+
+
+@family
+def randomly():
+    """What is known of random numbers."""
+    record("randomly", Of1(lambda s, x: {
+        "rand": (torch.rand(64) < 1) & (torch.rand(64) >= 0), "randn": torch.randn(2, 3) * 0 + x, "like": torch.rand_like(x) * 0, "nlike": torch.randn_like(x) * 0,
+        "perm": torch.randperm(9).sort()[0], "int": torch.randint(3, 4, (2, 2)), "once": torch.multinomial(s.odds, 1),
+        "again": torch.multinomial(s.odds, 5, replacement=True), "each": torch.multinomial(s.some, 3).sort(-1)[0], "sure": torch.bernoulli(x * 0 + 1),
+        "mean": torch.rand(4096).mean() > 0.4, "dev": (torch.randn(4096).std() - 1).abs() < 0.1},
+        odds=torch.eye(3)[[1, 2]], some=torch.tensor([[0, 1.0, 2, 3], [1, 0, 1, 9]])), [random(2, 3)])
+    record("sizes_of", Of1(lambda s, x: {
+        "grown": ATEN.resize(x, [7])[:6], "cut": ATEN.resize(x, [2, 2])}), [random(2, 3)])
+
+
 class Quiet(nn.Module):
     def forward(self, x):
         with torch.no_grad():
