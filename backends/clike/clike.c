@@ -260,12 +260,12 @@ static void print_seq(Clike *x, const Stmt *s, bool tail)
     for (uint32_t i = 0; i < s->nkids; i++) {
         const Stmt *k = s->kids[i];
 
-        if (waiting && !clike_only_copies(k)) {
+        if (waiting && !stmt_only_copies(k)) {
             clike_indent(x);
             str_printf(x->out, "%s\n", x->d->wait);
             waiting = false;
         }
-        waiting = waiting || clike_only_copies(k);
+        waiting = waiting || stmt_only_copies(k);
         if (is_bound(k)) { /* its variable's scope */
             clike_indent(x);
             block(x, k);
@@ -378,9 +378,16 @@ static void print_params(Clike *x, StrBuf *out, StrBuf *body)
     str_printf(out, ", %s", x->d->last);
 }
 
+static bool has_instruction(const void *user, IntrinId id)
+{
+    const ClikeDialect *d = user;
+
+    return d->instruction && d->instruction(id);
+}
+
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
-    f = clike_expand(c, d, f);
+    f = plain_instructions(c, f, has_instruction, d);
     f = plain_halves(c, plain_scalars(c, f));
 
     Clike  x = {.c = c,

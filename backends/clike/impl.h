@@ -106,13 +106,6 @@ const char *clike_helper(Ctx *c, const char *what, DType t);
 const char *clike_convert(Ctx *c, const ClikeDialect *d, DType to, DType from);
 const char *clike_pun(Ctx *c, const ClikeDialect *d, DType to, DType from);
 
-/* ---- instruction.c ---- */
-
-/* Without the instructions that the language does not have, or not where they stand. */
-const Func *clike_expand(Ctx *c, const ClikeDialect *d, const Func *f);
-/* Loops and conditions around nothing but copies that go on beside what follows. */
-bool clike_only_copies(const Stmt *s);
-
 /* ---- unread.c ---- */
 
 /* Without local memory and views that nothing reads. */

@@ -38,6 +38,38 @@ void  device_jit_free(Jit *j);
         .jit_free = device_jit_free,                            \
     };
 
+/* ---- archs.c ------------------------------------------------------------------------------------- */
+
+/* The i-th GPU of Target.mcpu; NULL behind the last. */
+const char *device_arch(Ctx *c, const Target *t, uint32_t i);
+/* One more, once, in order; false with E_TARGET recorded: too many. */
+typedef bool ArchOrderFn(const char *a, const char *b);
+bool         device_add_arch(Ctx *c, Target *t, const char *arch, ArchOrderFn *comes_before);
+
+/* ---- images.c ------------------------------------------------------------------------------------ */
+
+/* What makes machine code for a GPU of one kernel's text. */
+typedef struct {
+    const char *name;    /* of the way from text to code, for the cache: "cuda 1" */
+    const char *version; /* tells compilers apart */
+    const void *user;
+    /* A kernel as text, which says all that its code depends on beside architecture and compiler.
+     */
+    bool (*text)(Ctx *c, const Target *t, const Func *f, StrBuf *out);
+    /* In any thread; false with what it said in `log`. */
+    bool (*compile)(const void *user, Arena *a, const char *arch, const char *text, Bytes *out,
+                    const char **log);
+    bool (*is_text)(const char *arch); /* what it makes: TVMCC_CODE_SOURCE */
+    /* Optional: false with an error recorded for a GPU that it makes no code for. */
+    bool (*knows)(Ctx *c, const void *user, const char *arch);
+} DeviceCompiler;
+
+/* All kernels for all GPUs of the target, from the cache or made by several threads. */
+bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, const Target *t,
+                   const CodegenOptions *o, DeviceImages *out);
+
+/* ---- build.c ------------------------------------------------------------------------------------- */
+
 /* How a function is called in a program: k_<letters and digits>. */
 const char *device_symbol(Ctx *c, const char *func);
 

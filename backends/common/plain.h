@@ -10,6 +10,14 @@ const Func *plain_halves(Ctx *c, const Func *f);
 /* Stores of vectors as loops over their lanes (lanes.c). */
 const Func *plain_scalars(Ctx *c, const Func *f);
 
+/* Instructions that the device has not as single operations (instruction.c): of those that stay,
+ * copies are between memory and what a block shares, and go on beside what follows them until a
+ * thread waits. */
+typedef bool HasIntrinFn(const void *user, IntrinId id);
+const Func  *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const void *user);
+bool         is_async_copy(const Prim *p);
+bool         stmt_only_copies(const Stmt *s); /* nothing but such copies, and loops around them */
+
 /* int32_t holds all indices of f, and what they are made of (indices.c). */
 bool func_index_fits(const Func *f);
 

@@ -147,7 +147,8 @@ bool cuda_source(Ctx *c, const TirModule *m, StrBuf *out)
     return print(c, m->nfuncs, m->funcs, out);
 }
 
-bool cuda_kernel(Ctx *c, const Func *f, StrBuf *out)
+bool cuda_kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
 {
+    (void)t;
     return print(c, 1, &f, out);
 }

@@ -15,6 +15,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The calls that we need, by NVRTC's documented prototypes. */
+typedef struct {
+    int (*nvrtcVersion)(int *major, int *minor);
+    int (*nvrtcGetNumSupportedArchs)(int *n);
+    int (*nvrtcGetSupportedArchs)(int *archs);
+    int (*nvrtcCreateProgram)(void **program, const char *text, const char *name, int nheaders,
+                              const char *const *headers, const char *const *names);
+    int (*nvrtcDestroyProgram)(void **program);
+    int (*nvrtcCompileProgram)(void *program, int n, const char *const *options);
+    int (*nvrtcGetProgramLogSize)(void *program, size_t *bytes);
+    int (*nvrtcGetProgramLog)(void *program, char *log);
+    int (*nvrtcGetCUBINSize)(void *program, size_t *bytes);
+    int (*nvrtcGetCUBIN)(void *program, char *code);
+    int (*nvrtcGetPTXSize)(void *program, size_t *bytes);
+    int (*nvrtcGetPTX)(void *program, char *text);
+} NvrtcCalls;
+
+typedef struct {
+    NvrtcCalls  nvrtc; /* all NULL: nvcc is used */
+    const char *nvcc;
+    const char *version; /* "NVRTC 13.0, 109338064 bytes": what tells compilers apart */
+    const char *archs;   /* that it makes code for, "sm_75, sm_80"; NULL: it does not say */
+} CudaCompiler;
+
 static const struct {
     const char *name;
     size_t      at;
@@ -126,7 +150,7 @@ static void know_version(Ctx *c, CudaCompiler *k)
 static bool compile_by_library(const NvrtcCalls *n, Arena *a, const char *arch, const char *text,
                                Bytes *out, const char **log)
 {
-    const bool  ptx = *arch == 'c';
+    const bool  ptx = cuda_is_ptx(arch);
     const char *words[COUNT(options) + 1];
     void       *program = NULL;
     size_t      bytes = 0;
@@ -194,7 +218,7 @@ static bool compile_by_program(const char *nvcc, Arena *a, const char *arch, con
     in = arena_printf(a, "%s/kernel.cu", folder);
     result = arena_printf(a, "%s/kernel", folder);
     const char *words[] = {nvcc,
-                           *arch == 'c' ? "-ptx" : "-cubin",
+                           cuda_is_ptx(arch) ? "-ptx" : "-cubin",
                            arena_printf(a, "-arch=%s", arch),
                            options[0],
                            options[1],
@@ -211,14 +235,18 @@ static bool compile_by_program(const char *nvcc, Arena *a, const char *arch, con
 
 /* ---- either ------------------------------------------------------------------------------------- */
 
-bool cuda_compile(const CudaCompiler *k, Arena *a, const char *arch, const char *text, Bytes *out,
-                  const char **log)
+/* One text for one architecture, in any thread. */
+static bool compile(const void *user, Arena *a, const char *arch, const char *text, Bytes *out,
+                    const char **log)
 {
+    const CudaCompiler *k = user;
+
     *out = (Bytes){0};
     return k->nvcc ? compile_by_program(k->nvcc, a, arch, text, out, log)
                    : compile_by_library(&k->nvrtc, a, arch, text, out, log);
 }
 
+/* Nothing is ever unloaded. */
 static bool find_compiler(Ctx *c, const char *own, CudaCompiler *out)
 {
     struct stat st = {0};
@@ -252,7 +280,8 @@ const char *cuda_compiler_version(Ctx *c)
     return find_compiler(c, own_compiler(), &k) ? k.version : "";
 }
 
-bool cuda_compiler(Ctx *c, CudaCompiler *out)
+/* What there is on this machine; false with E_NO_TOOL recorded. */
+static bool compiler(Ctx *c, CudaCompiler *out)
 {
     const char *own = own_compiler();
 
@@ -266,4 +295,38 @@ bool cuda_compiler(Ctx *c, CudaCompiler *out)
     diag_hint(c->diags, "in a virtual environment of Python: pip install nvidia-cuda-nvrtc; or "
                         "apt-get install nvidia-cuda-toolkit; or TVMCC_NVRTC=<file>");
     return false;
+}
+
+/* ---- all kernels ---------------------------------------------------------------------------------- */
+
+static bool knows(Ctx *c, const void *user, const char *arch)
+{
+    const CudaCompiler *k = user;
+    const char         *digits = strchr(arch, '_') + 1;
+    const char         *base =
+        arena_printf(c->scratch, "sm_%.*s,", (int)strspn(digits, "0123456789"), digits);
+
+    if (!k->archs || strstr(arena_printf(c->scratch, "%s,", k->archs), base))
+        return true;
+    error_at(c, E_TARGET, NO_LOC, "%.*s makes no code for '%s'", (int)strcspn(k->version, ","),
+             k->version, arch);
+    diag_hint(c->diags, "it knows %s", k->archs);
+    return false;
+}
+
+bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                 DeviceImages *out)
+{
+    CudaCompiler   k;
+    DeviceCompiler all = {.name = "cuda 1",
+                          .user = &k,
+                          .text = cuda_kernel,
+                          .compile = compile,
+                          .is_text = cuda_is_ptx,
+                          .knows = knows};
+
+    if (!compiler(c, &k))
+        return false;
+    all.version = k.version;
+    return device_images(c, &all, m, t, o, out);
 }

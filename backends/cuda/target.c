@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARCHS = 16 };
-
 const char *const cuda_words[] = {"-arch", "-mcpu", NULL};
 
 /* 90 of "sm_90a"; 0: it is no architecture. */
@@ -25,7 +23,7 @@ static uint32_t number_of(const char *arch, const char **rest)
     return end > digits + 2 && n >= 10 && n < 1000 ? (uint32_t)n : 0;
 }
 
-static bool is_ptx(const char *arch)
+bool cuda_is_ptx(const char *arch)
 {
     return *arch == 'c';
 }
@@ -36,54 +34,21 @@ static bool comes_before(const char *a, const char *b)
     const char *ra = "", *rb = "";
     uint32_t    na = number_of(a, &ra), nb = number_of(b, &rb);
 
-    if (is_ptx(a) != is_ptx(b))
-        return is_ptx(b);
+    if (cuda_is_ptx(a) != cuda_is_ptx(b))
+        return cuda_is_ptx(b);
     return na != nb ? na > nb : strcmp(ra, rb) > 0;
-}
-
-const char *cuda_arch(Ctx *c, const Target *t, uint32_t i)
-{
-    const char *at = t->mcpu;
-
-    for (; i && *at; i--) {
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    return *at ? intern_n(c->strings, at, strcspn(at, " ")) : NULL;
-}
-
-static bool add_arch(Ctx *c, Target *t, const char *word, const char *arch)
-{
-    StrBuf      all = strbuf(c->arena);
-    const char *rest = "", *other;
-    bool        added = false;
-    uint32_t    i = 0;
-
-    if (!number_of(arch, &rest) || (*rest && (strlen(rest) > 1 || !strchr("af", *rest)))) {
-        error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no architecture of a GPU", word, arch);
-        diag_hint(c->diags, "sm_80 makes code for an A100, sm_90 for an H100; compute_80 is PTX");
-        return false;
-    }
-    for (; (other = cuda_arch(c, t, i)); i++) {
-        if (!strcmp(other, arch))
-            return true;
-        if (!added && comes_before(arch, other)) {
-            str_printf(&all, "%s%s", all.n ? " " : "", arch);
-            added = true;
-        }
-        str_printf(&all, "%s%s", all.n ? " " : "", other);
-    }
-    if (i == MOST_ARCHS)
-        return error_at(c, E_TARGET, NO_LOC, "more than %d architectures", MOST_ARCHS);
-    if (!added)
-        str_printf(&all, "%s%s", all.n ? " " : "", arch);
-    t->mcpu = intern(c->strings, all.at);
-    return true;
 }
 
 bool cuda_word(Ctx *c, Target *t, const char *name, const char *value)
 {
-    return add_arch(c, t, name, value);
+    const char *rest = "";
+
+    if (!number_of(value, &rest) || (*rest && (strlen(rest) > 1 || !strchr("af", *rest)))) {
+        error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no architecture of a GPU", name, value);
+        diag_hint(c->diags, "sm_80 makes code for an A100, sm_90 for an H100; compute_80 is PTX");
+        return false;
+    }
+    return device_add_arch(c, t, value, comes_before);
 }
 
 /* All of them run what is compiled for the lowest. */
@@ -92,7 +57,7 @@ static uint32_t least_arch(Ctx *c, const Target *t)
     const char *arch, *rest;
     uint32_t    least = UINT32_MAX;
 
-    for (uint32_t i = 0; (arch = cuda_arch(c, t, i)); i++)
+    for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++)
         if (number_of(arch, &rest) < least)
             least = number_of(arch, &rest);
     return least;
@@ -104,10 +69,10 @@ void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
     bool        ptx = false;
 
     if (!*t->mcpu)
-        add_arch(c, t, "-arch", "sm_80");
-    for (uint32_t i = 0; (arch = cuda_arch(c, t, i)); i++) {
+        device_add_arch(c, t, "sm_80", comes_before);
+    for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++) {
         str_printf(text, " -arch=%s", arch);
-        ptx = ptx || is_ptx(arch);
+        ptx = ptx || cuda_is_ptx(arch);
         best = best ? best : arch;
     }
     if (least_arch(c, t) >= 80)

@@ -1,17 +1,17 @@
-/* Instructions (ir/tir/intrin.def) in languages: those that a dialect defines functions for stay,
- * all others are written out as what they compute.
+/* Instructions (ir/tir/intrin.def) of devices: those that a backend has stay, all others are
+ * written out as what they compute.
  *
  *     %a.shared[8*i : 8] = async_copy(%a[64*j : 8])
  *
  * A copy to shared memory stays where both sides lie on borders of 16 bytes, as memory of devices
  * and what blocks share do.  Copies go on beside what follows until a thread waits for its own: it
  * does so before it comes to anything but a copy. */
-#include "backends/clike/impl.h"
+#include "backends/common/plain.h"
 #include "ir/tir/intrin.h"
 
 enum { BORDER = 16 };
 
-static bool is_async_copy(const Prim *p)
+bool is_async_copy(const Prim *p)
 {
     return p->kind == PRIM_INTRIN && !p->u.intrin->warp && !p->u.intrin->sums &&
            p->u.intrin->naxis == 1;
@@ -35,9 +35,10 @@ static bool stays(Ctx *c, const StoreData *d)
 }
 
 typedef struct {
-    const ClikeDialect *d;
-    Ctx                *c;
-    Map                *kept, *written; /* prim id: as the stores want it */
+    Ctx         *c;
+    HasIntrinFn *has;
+    const void  *user;
+    Map         *kept, *written; /* prim id: as the stores want it */
 } Expand;
 
 static bool note_store(void *user, const Stmt *s)
@@ -46,9 +47,7 @@ static bool note_store(void *user, const Stmt *s)
     const Prim *p = s->kind == STMT_STORE ? s->u.store.value : NULL;
 
     if (p && is_async_copy(p))
-        map_put(x->d->instruction && x->d->instruction(p->u.intrin->id) && stays(x->c, &s->u.store)
-                    ? x->kept
-                    : x->written,
+        map_put(x->has(x->user, p->u.intrin->id) && stays(x->c, &s->u.store) ? x->kept : x->written,
                 p->id, x);
     return true;
 }
@@ -63,22 +62,22 @@ static const Prim *expand(Ctx *c, void *user, const Prim *p)
     return intrin_expand(c, p);
 }
 
-const Func *clike_expand(Ctx *c, const ClikeDialect *d, const Func *f)
+const Func *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const void *user)
 {
-    Expand x = {d, c, map_new(c->scratch), map_new(c->scratch)};
+    Expand x = {c, has, user, map_new(c->scratch), map_new(c->scratch)};
 
     stmt_visit(f->body, &(TirVisit){.user = &x, .enter = note_store});
     return func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = &x, .prim = expand}));
 }
 
-bool clike_only_copies(const Stmt *s)
+bool stmt_only_copies(const Stmt *s)
 {
     if (s->kind == STMT_STORE)
         return is_async_copy(s->u.store.value);
     if (s->kind != STMT_FOR && s->kind != STMT_IF && s->kind != STMT_SEQ)
         return false;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (!clike_only_copies(s->kids[i]))
+        if (!stmt_only_copies(s->kids[i]))
             return false;
     return s->nkids > 0;
 }

@@ -1,9 +1,9 @@
-/* Machine code and PTX of all kernels.
+/* Machine code of all kernels for each GPU that a target names, by a compiler of their text.
  *
  * A kernel's text is all that its code depends on, beside architecture and compiler; so the hash of
  * these finds it in the cache, and what is not there is compiled by several threads.  Names in the
  * text tell nothing of the model but the kernel's own, so networks share what is equal. */
-#include "backends/cuda/cuda.h"
+#include "backends/common/device.h"
 #include "base/cache.h"
 #include "tvmcc/abi.h"
 
@@ -22,10 +22,10 @@ typedef struct {
 typedef VEC(Job) Jobs;
 
 typedef struct {
-    const CudaCompiler *compiler;
-    Job               **todo;
-    uint32_t            n;
-    atomic_uint         next;
+    const DeviceCompiler *compiler;
+    Job                 **todo;
+    uint32_t              n;
+    atomic_uint           next;
 } Work;
 
 typedef struct {
@@ -42,9 +42,10 @@ static void *work(void *user)
     uint32_t i;
 
     while ((i = atomic_fetch_add(&w->work->next, 1)) < w->work->n) {
-        Job *j = w->work->todo[i];
+        Job                  *j = w->work->todo[i];
+        const DeviceCompiler *k = w->work->compiler;
 
-        if (!cuda_compile(w->work->compiler, w->keep, j->arch, j->text, &j->code, &j->log))
+        if (!k->compile(k->user, w->keep, j->arch, j->text, &j->code, &j->log))
             j->code.n = 0;
     }
     return NULL;
@@ -80,10 +81,10 @@ static void make_all(Ctx *c, Work *w, uint32_t jobs)
         arena_free(worker[i].keep);
 }
 
-static Sha256 key_of(const CudaCompiler *k, const Job *j)
+static Sha256 key_of(const DeviceCompiler *k, const Job *j)
 {
     Sha256Ctx   h;
-    const char *parts[] = {"cuda 1", k->version, j->arch, j->text};
+    const char *parts[] = {k->name, k->version, j->arch, j->text};
 
     sha256_init(&h);
     for (size_t i = 0; i < COUNT(parts); i++)
@@ -91,49 +92,28 @@ static Sha256 key_of(const CudaCompiler *k, const Job *j)
     return sha256_end(&h);
 }
 
-/* False with an error recorded: the compiler knows no such GPU, or refuses the text. */
-static bool refused(Ctx *c, const CudaCompiler *k, const Job *j)
+bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, const Target *t,
+                   const CodegenOptions *o, DeviceImages *out)
 {
-    const char *digits = strchr(j->arch, '_') + 1;
-    const char *base =
-        arena_printf(c->scratch, "sm_%.*s", (int)strspn(digits, "0123456789"), digits);
+    Jobs        jobs = {0};
+    const char *arch;
+    Work        w = {.compiler = compiler};
 
-    if (k->archs &&
-        !strstr(arena_printf(c->scratch, "%s,", k->archs), arena_printf(c->scratch, "%s,", base))) {
-        error_at(c, E_TARGET, NO_LOC, "%.*s makes no code for '%s'", (int)strcspn(k->version, ","),
-                 k->version, j->arch);
-        diag_hint(c->diags, "it knows %s", k->archs);
-        return false;
-    }
-    return error_at(c, E_CODEGEN, j->func->loc, "kernel '%s' is not compiled for %s: %.*s",
-                    j->func->name, j->arch, (int)strcspn(j->log, "\n"), j->log);
-}
-
-bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
-                 DeviceImages *out)
-{
-    CudaCompiler compiler;
-    Jobs         jobs = {0};
-    const char  *arch;
-    Work         w = {.compiler = &compiler};
-
-    if (!cuda_compiler(c, &compiler))
-        return false;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         StrBuf text = strbuf(c->arena);
 
         if (m->funcs[i]->kind != FUNC_DEVICE)
             continue;
-        if (!cuda_kernel(c, m->funcs[i], &text))
+        if (!compiler->text(c, t, m->funcs[i], &text))
             return false;
-        for (uint32_t k = 0; (arch = cuda_arch(c, t, k)); k++)
+        for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++)
             vec_push(c->arena, &jobs, ((Job){.func = m->funcs[i], .arch = arch, .text = text.at}));
     }
     w.todo = NEW_ARRAY(c->arena, Job *, jobs.n + 1);
     for (uint32_t i = 0; i < jobs.n; i++) {
         Job *j = &jobs.at[i];
 
-        j->key = key_of(&compiler, j);
+        j->key = key_of(compiler, j);
         j->cached = o->cache && cache_get(o->cache, c->arena, j->key, &j->code);
         if (!j->cached)
             w.todo[w.n++] = j;
@@ -141,13 +121,18 @@ bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptio
     atomic_init(&w.next, 0);
     make_all(c, &w, o->jobs);
     for (uint32_t i = 0; i < w.n; i++) {
-        if (!w.todo[i]->code.n)
-            return refused(c, &compiler, w.todo[i]);
+        const Job *j = w.todo[i];
+
+        if (!j->code.n)
+            return (!compiler->knows || compiler->knows(c, compiler->user, j->arch)) &&
+                   error_at(c, E_CODEGEN, j->func->loc, "kernel '%s' is not compiled for %s: %.*s",
+                            j->func->name, j->arch, (int)strcspn(j->log, "\n"), j->log);
         if (o->cache)
-            cache_put(o->cache, w.todo[i]->key, w.todo[i]->code);
+            cache_put(o->cache, j->key, j->code);
     }
-    for (uint32_t k = 0; (arch = cuda_arch(c, t, k)); k++) {
-        DeviceImage image = {.form = *arch == 'c' ? TVMCC_CODE_SOURCE : TVMCC_CODE_BINARY,
+    for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++) {
+        DeviceImage image = {.form =
+                                 compiler->is_text(arch) ? TVMCC_CODE_SOURCE : TVMCC_CODE_BINARY,
                              .target = arch};
         Bytes      *parts = NEW_ARRAY(c->arena, Bytes, jobs.n + 1);
 
