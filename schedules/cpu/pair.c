@@ -32,7 +32,8 @@ static const char *axis(const Sched *s, const char *block, uint32_t i)
     return sched_block(s, block)->u.block.iter[i]->name;
 }
 
-/* Blocks between both convolutions become one; its name. */
+/* Blocks between both convolutions become one; its name.  A bias starts the sum instead, unless
+ * there is nothing else that could hold the rows. */
 static const char *inline_between(Sched *s)
 {
     const char *names[64], *last = NULL;
@@ -41,7 +42,7 @@ static const char *inline_between(Sched *s)
     while (i < n && strcmp(names[i], "conv"))
         i++;
     for (i++; i < n && strcmp(names[i], "conv.1"); i++) {
-        if (last)
+        if (last && (strcmp(last, "bias") || !try_step(s, "fold_init bias -> conv")))
             step(s, "compute_inline %s", last);
         last = names[i];
     }
@@ -126,13 +127,12 @@ void conv2d_pair(Sched *s)
     RegTile t = p.tile;
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
-    try_step(s, "fold_init bias -> conv");
+    between = inline_between(s);
     try_step(s, "fold_init bias.1 -> conv.1");
     if (s->target->has_fma) {
         step(s, "contract conv");
         step(s, "contract conv.1");
     }
-    between = inline_between(s);
     if (!between) {
         s->refusal = "there is nothing between the convolutions";
         return;
