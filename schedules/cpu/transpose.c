@@ -154,16 +154,19 @@ static const char *loop(const Turn *t, uint32_t i)
 /* Blocks of surplus channels are cut off: only there a lane may hold no cell of the operand. */
 static void cut_surplus(const Turn *t)
 {
-    int64_t lanes = t->run, n;
+    int64_t n;
 
     for (uint32_t d = 0; d < t->load->n; d++) {
         const Idx *x = t->load->index[d];
-        if (!idx_is_const(t->load->buffer->extent[d], &n) || n % lanes == 0 || n < lanes)
+        if (!idx_is_const(t->load->buffer->extent[d], &n))
             continue;
         for (uint32_t i = 0; i < x->nterms; i++)
-            for (uint32_t k = 0; k + 1 < t->b->nspatial; k++)
-                if (x->t[i].atom == t->b->iter[k] && x->t[i].coef == lanes)
+            for (uint32_t k = 0; k + 1 < t->b->nspatial; k++) {
+                int64_t lanes = x->t[i].coef; /* of a block of channels */
+
+                if (x->t[i].atom == t->b->iter[k] && lanes >= LEAST && n % lanes && n >= lanes)
                     try_step(t->s, "partition %%%s at %lld", loop(t, k), (long long)(n / lanes));
+            }
     }
 }
 
