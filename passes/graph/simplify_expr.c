@@ -15,6 +15,7 @@
  *   nn.batch_matmul(x, const [1, k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
+ *   nn.batch_matmul(x, y: [b, k, 1])  -> reshape(nn.batch_matmul(reshape(y), x, transpose_b))
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
  *   (x.0, x.1) of a pair x        -> x
  *
@@ -447,6 +448,42 @@ static const Expr *dense_form(Ctx *c, const Expr *e)
     return y && y->type == type_plain(c, e->type) ? y : e;
 }
 
+/* Matrices by a vector each: the vector is a row, whose product reads the matrix as it lies. */
+static const Expr *row_form(Ctx *c, const Expr *e)
+{
+    const Expr *x = call_arg(e, 0), *y = call_arg(e, 1);
+    uint32_t    n = e->type->n;
+    int64_t     rows, columns;
+
+    if (!is_float(e) || n < 2 || n > 16 || x->type->n != n || y->type->n != n ||
+        !type_dim(e->type, n - 2, &rows) || !type_dim(e->type, n - 1, &columns) || columns != 1 ||
+        rows == 1)
+        return e;
+    MatmulAttrs      *a = NULL;
+    BatchMatmulAttrs *b = NULL;
+    if (call_is(e, "nn.matmul"))
+        a = ATTRS_COPY(c, MatmulAttrs, e);
+    else if (call_is(e, "nn.batch_matmul"))
+        b = ATTRS_COPY(c, BatchMatmulAttrs, e);
+    if ((!a && !b) || (a ? a->transpose_a : b->transpose_a))
+        return e;
+    if (!(a ? a->transpose_b : b->transpose_b)) {
+        const Idx *dims[16];
+
+        memcpy(dims, y->type->dims, n * sizeof *dims);
+        dims[n - 1] = y->type->dims[n - 2];
+        dims[n - 2] = y->type->dims[n - 1];
+        y = make_reshape_to(c, y, n, dims, e->loc);
+    }
+    if (a)
+        a->transpose_b = true;
+    else
+        b->transpose_b = true;
+    y = y ? make2(c, a ? "nn.matmul" : "nn.batch_matmul", y, x, a ? (void *)a : (void *)b, e->loc)
+          : NULL;
+    return y ? make_reshape_to(c, y, n, e->type->dims, e->loc) : NULL;
+}
+
 static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Expr *e = now;
@@ -471,7 +508,7 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "tile"))
         return tile_form(c, e);
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
-        return dense_form(c, product_of_turned(c, e));
+        return row_form(c, dense_form(c, product_of_turned(c, e)));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);
     if (call_nargs(e) == 2)
