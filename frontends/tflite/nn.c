@@ -260,6 +260,8 @@ bool tflite_softmax(TfliteNode *n)
     if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
         return false;
     a->axis = axis;
+    if (n->raw)
+        return tflite_softmax_words(n, axis, beta != 0 ? beta : 1);
     if (beta != 1 && beta != 0) /* 0 is what files without options have */
         x = build_by(b, "multiply", x, beta);
     return tflite_done(n, build1(b, n->row->relay, x, a));

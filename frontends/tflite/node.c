@@ -168,11 +168,22 @@ static bool all_alike(const TfliteNode *n)
     return true;
 }
 
+/* Input 0 has 16 bits, and the results are quantized, too. */
+static bool is_words(const TfliteNode *n)
+{
+    return n->in[0] && dtype_eq(expr_dtype(n->in[0]), DT_I16) &&
+           tflite_is_quantized(tflite_in(n, 0)) && tflite_is_quantized(tflite_out(n, 0));
+}
+
 bool tflite_prepare(TfliteNode *n)
 {
     TfliteHow how = n->row->how;
+    bool      words = how == TFLITE_WORDS || how == TFLITE_WORD_AXES;
 
-    n->raw = how == TFLITE_AS_IS || how == TFLITE_PAIRS || how == TFLITE_IMAGE ||
+    if (words)
+        how = how == TFLITE_WORDS ? TFLITE_CELLS : TFLITE_AXES;
+    n->raw = (words && is_words(n)) || how == TFLITE_AS_IS || how == TFLITE_PAIRS ||
+             how == TFLITE_IMAGE ||
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)

@@ -11,8 +11,8 @@
  *   ops.def      operator, version, inputs, options, how it takes values, converter
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c lookup.c detect.c recurrent.c lstm.c complex.c random.c window.c volume.c stablehlo.c
- *   control.c
+ *   where.c words.c lookup.c detect.c recurrent.c lstm.c complex.c random.c window.c volume.c
+ *   stablehlo.c control.c
  *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
@@ -119,14 +119,16 @@ typedef bool              TfliteConvert(TfliteNode *n);
 
 /* How an operator takes its values. */
 typedef enum {
-    TFLITE_AS_IS,  /* integers stay integers */
-    TFLITE_PAIRS,  /* complex numbers, too */
-    TFLITE_PLAIN,  /* quantized values as floats */
-    TFLITE_CELLS,  /* .. cell by cell, which broadcast */
-    TFLITE_AXES,   /* .. along axes (tflite_axis) */
-    TFLITE_IMAGE,  /* .. as the converter asks for them (tflite_image) */
-    TFLITE_MOVES,  /* what only moves cells: integers where all are quantized alike, along axes */
-    TFLITE_RESHAPE /* the same, of which the order of dimensions is to stay */
+    TFLITE_AS_IS,    /* integers stay integers */
+    TFLITE_PAIRS,    /* complex numbers, too */
+    TFLITE_PLAIN,    /* quantized values as floats */
+    TFLITE_CELLS,    /* .. cell by cell, which broadcast */
+    TFLITE_AXES,     /* .. along axes (tflite_axis) */
+    TFLITE_IMAGE,    /* .. as the converter asks for them (tflite_image) */
+    TFLITE_MOVES,    /* what only moves cells: integers where all are quantized alike, along axes */
+    TFLITE_RESHAPE,  /* the same, of which the order of dimensions is to stay */
+    TFLITE_WORDS,    /* integers of 16 bits as they are, else as TFLITE_CELLS */
+    TFLITE_WORD_AXES /* .. as TFLITE_AXES */
 } TfliteHow;
 
 typedef struct {
@@ -232,6 +234,10 @@ bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr
 bool tflite_is_complex(const Expr *x);
 /* What converts real tensors, for the real and the imaginary parts of those that are complex. */
 bool tflite_parts(TfliteNode *n, TfliteConvert *convert);
+
+/* ---- words.c --------------------------------------------------------------------------------------- */
+
+bool tflite_softmax_words(TfliteNode *n, int64_t axis, double beta);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

@@ -134,18 +134,22 @@ def step_cells_16(r):
 
 @model
 def step_functions_16(r):
-    """Results in exact arithmetic, rounded once."""
+    """TANH and SOFTMAX by tables: along all that TANH can be given, of scales of 2^-12 and others; softmax behind a convolution."""
     m = Model()
-    q = steps(r, (6, 5), "int16")
-    x = m.input("x", [6, 5], "int16", scale=0.0002)
-    for op, name in [("TANH", "tanh"), ("SOFTMAX", "softmax")]:
-        m.op(op, [x], m.output(name, [6, 5], "int16", scale=1 / 32768), "SoftmaxOptions" if op == "SOFTMAX" else None, version=3,
-             **({"beta": 1.0} if op == "SOFTMAX" else {}))
-    v = q * float(np.float32(0.0002))
-    e = np.exp(v - v.max(-1, keepdims=True))
-    exact = {"tanh": np.tanh(v), "softmax": e / e.sum(-1, keepdims=True)}
-    m.results = {k: np.clip(np.rint(y * 32768), -32768, 32767).astype(np.int16) for k, y in exact.items()}
-    return m, q
+    q, rows = (np.arange(-32768, 32768, 64) + r.integers(0, 64, 1024)).astype(np.int16).reshape(4, -1), steps(r, (6, 40), "int16")
+    for name, scale in [("half", 2**-11), ("power", 2**-12), ("small", 0.00007), ("large", 0.003)]:
+        x = m.input(name, q.shape, "int16", scale=scale)
+        m.op("TANH", [x], m.output("tanh_" + name, q.shape, "int16", scale=1 / 32768), version=3)
+    for name, scale, beta in [("even", 0.00002, 1.0), ("near", 0.0005, 0.5), ("apart", 0.02, 1.0)]:
+        x = m.input(name, rows.shape, "int16", scale=scale)
+        m.op("SOFTMAX", [x], m.output("softmax_" + name, rows.shape, "int16", scale=1 / 32768), "SoftmaxOptions", beta=beta, version=3)
+    x = m.input("x", [1, 4, 3, 6], "int16", scale=0.0002)
+    w = m.const(r.integers(-127, 128, (5, 3, 3, 6)).astype(np.int8), scale=np.full(5, 0.001, np.float32), axis=0)
+    y = m.tensor("conv", [1, 4, 3, 5], "int16", scale=0.00006)
+    b = m.const(r.integers(-900, 900, 5).astype(np.int64), scale=np.full(5, 0.0000002, np.float32))
+    m.op("CONV_2D", [x, w, b], y, "Conv2DOptions", version=4, padding=0, strideH=1, strideW=1, fusedActivationFunction=0)
+    m.op("SOFTMAX", [y], m.output("softmax_channels", [1, 4, 3, 5], "int16", scale=1 / 32768), "SoftmaxOptions", beta=1.0, version=3)
+    return m, q, q, q, q, rows, rows, rows, steps(r, (1, 4, 3, 6), "int16")
 
 
 def dense_16(m, r, x, rows, k, units, name, bias=True, act=0):
@@ -193,6 +197,26 @@ def step_convs_16(r):
     conv("CONV_2D", x, 64, 8, [1, 3, 2, 8], (3, 3), "dilated", 0.004, padding=1, dilationHFactor=2, dilationWFactor=2)
     conv("CONV_2D", x, 64, 8, [1, 4, 3, 8], (1, 1), "strided", 0.002, strideH=2, strideW=2)
     return m, steps(r, (1, 7, 6, 64), "int16")
+
+
+@model
+def step_convs_wide_16(r):
+    """Sums that 32 bits do not hold: of slices of the channels, of which the last is smaller."""
+    m = Model()
+    q = steps(r, (1, 5, 4, 150), "int16")
+    x = m.input("x", q.shape, "int16", scale=0.0002)
+
+    def conv(cin, kernel, top, name, image):
+        w = r.integers(-top, top + 1, (3, *kernel, cin)).astype(np.int8)
+        w[0], w[1] = top, -top
+        b = m.const(r.integers(-2**30, 2**30, 3).astype(np.int64), scale=np.float32(0.0002) * np.float32(0.01))
+        m.op("CONV_2D", [image, m.const(w, scale=np.full(3, 0.01, np.float32), axis=0), b],
+             m.output(name, [1, 5, 4, 3], "int16", scale=0.0002 * 0.01 * (w[0].size)**0.5 * 80), "Conv2DOptions", version=4, padding=0, strideH=1,
+             strideW=1, fusedActivationFunction=0)
+    conv(150, (3, 3), 127, "wide", x)
+    conv(150, (5, 5), 60, "wider", x)
+    q[0, :, :, :100] = 32767
+    return m, q
 
 
 @model
