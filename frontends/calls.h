@@ -9,7 +9,7 @@
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
  *   einsum.c     sums of products                    conv.c, volume.c   convolutions
  *   random.c     random numbers                      grid.c     cells between cells
- *   fourier.c    Fourier transforms
+ *   fourier.c    Fourier transforms                  strings.c  strings as bytes
  *
  * NULL and false come with an error, recorded here or by what gave a NULL argument.
  */
@@ -314,6 +314,22 @@ typedef struct {
 /* im: NULL of real numbers; out: real and imaginary parts. */
 bool build_fourier(const Build *b, const BuildFourier *f, const Expr *re, const Expr *im,
                    const Expr **out);
+
+/* ---- strings.c: [S] strings are [S, room] bytes, with zeros behind each --------------------------- */
+
+/* The last dimension of an input of n others: as --dim INPUT.bytes says, or a default. */
+InputDim string_room_dim(Shapes *s, const char *input, uint32_t n);
+/* False with an error: there is none.  Warns if the default is taken, unless it is given as a
+ * whole. */
+bool       string_check_room(Shapes *s, Loc loc, const char *input, const Type *t, bool given);
+const Idx *string_room(const Expr *x);
+/* Strings whose bytes a caller gives: what is behind the first zero byte counts as zero. */
+const Expr *string_input(const Build *b, const Expr *x);
+/* With more room; the least that all have. */
+const Expr *string_fitted(const Build *b, const Expr *x, const Idx *room);
+const Idx  *string_common_room(const Build *b, uint32_t n, const Expr *const *xs);
+/* Which are equal, broadcast; without the room. */
+const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
 
 /* ---- forms.c ---------------------------------------------------------------------------------- */
 

@@ -337,12 +337,8 @@ bool onnx_takes_strings(const Node *n);
 struct OnnxRow;
 bool onnx_convert_strings(Node *n, const struct OnnxRow *row);
 
-const Idx *string_room(const Expr *x);
 /* [S, 1] of i64 */
 const Expr *string_length(const Build *b, const Expr *x);
-/* With more room; the least that all have. */
-const Expr *string_fitted(const Build *b, const Expr *x, const Idx *room);
-const Idx  *string_common_room(const Build *b, uint32_t n, const Expr *const *xs);
 /* All in one dimension, [N, room]; these with a zero byte behind each; of each of those K parts of
  * `length` bytes from `from` on, [N, K, 1] of i64. */
 const Expr *string_rows(const Build *b, const Expr *x);
@@ -355,8 +351,6 @@ typedef struct {
     const int32_t *next;     /* [states * classes] */
 } StringAutomaton;
 const Expr *string_walk(Node *n, const Expr *rows, const StringAutomaton *a, bool all);
-/* Which are equal, broadcast; without the room. */
-const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
 
 /* string_cast.c: input 0, strings, as numbers of t; integers as strings. */
 bool onnx_cast_string(Node *n, DType t);

@@ -64,11 +64,6 @@ const Expr *onnx_strings_of(Node *n, uint32_t count, const Bytes *strings)
 
 /* ---- cells ------------------------------------------------------------------------------------------ */
 
-const Idx *string_room(const Expr *x)
-{
-    return expr_form(x, expr_rank(x) - 1);
-}
-
 static const Expr *along_last(const Build *b, const char *op, const Expr *x, bool keep)
 {
     int64_t last = x ? (int64_t)expr_rank(x) - 1 : 0;
@@ -81,36 +76,6 @@ const Expr *string_length(const Build *b, const Expr *x)
     const Expr *there = build_by(b, "not_equal", x, 0);
 
     return along_last(b, "sum", there ? build_cast(b, there, DT_I64) : NULL, true);
-}
-
-const Expr *string_fitted(const Build *b, const Expr *x, const Idx *room)
-{
-    const Idx  *had = string_room(x), *dims[MAX_RANK];
-    uint32_t    last = expr_rank(x) - 1;
-    const Expr *both[2] = {x};
-
-    if (had == room)
-        return x;
-    for (uint32_t i = 0; i < last; i++)
-        dims[i] = expr_form(x, i);
-    dims[last] = idx_sub(b->c->arith, room, had);
-    both[1] = build_zeros_of(b, DT_U8, last + 1, dims);
-    return build_concat(b, 2, both, last);
-}
-
-const Idx *string_common_room(const Build *b, uint32_t n, const Expr *const *xs)
-{
-    const Idx *room = NULL;
-
-    for (uint32_t i = 0; i < n; i++) {
-        const Idx *had = string_room(xs[i]);
-
-        if (!room)
-            room = had;
-        else if (room != had)
-            room = idx_const(b->c->arith, room->hi > had->hi ? room->hi : had->hi);
-    }
-    return room;
 }
 
 const Expr *string_rows(const Build *b, const Expr *x)
@@ -192,12 +157,8 @@ const Expr *string_walk(Node *n, const Expr *rows, const StringAutomaton *a, boo
 const Expr *onnx_string_input(Import *im, const Expr *x)
 {
     const Build b = {im->c, x->loc, "string"};
-    const Idx  *room = string_room(x);
-    const Expr *j = build_arange(&b, room, DT_I32), *end;
 
-    end = build_cast(&b, cell_form(&b, room), DT_I32);
-    end = along_last(&b, "min", build_where(&b, build_by(&b, "equal", x, 0), j, end), true);
-    return onnx_string(im, build_where(&b, build_less(&b, j, end), x, build_scalar(&b, x, 0)));
+    return onnx_string(im, string_input(&b, x));
 }
 
 /* ---- operators on other tensors --------------------------------------------------------------------- */

@@ -44,20 +44,6 @@ static bool two_strings(Node *n)
            node_error(n, E_IMPORT, "it takes two tensors of strings");
 }
 
-const Expr *string_equal(const Build *b, const Expr *x, const Expr *y)
-{
-    const Idx  *room = string_common_room(b, 2, (const Expr *[]){x, y});
-    const Expr *same;
-    int64_t     last;
-
-    x = string_fitted(b, x, room);
-    y = string_fitted(b, y, room);
-    if (!(same = build2(b, "equal", x, y, NULL)))
-        return NULL;
-    last = (int64_t)expr_rank(same) - 1;
-    return build_reduce(b, "all", same, 1, &last, false);
-}
-
 bool convert_strings_equal(Node *n, OnnxConvert *as_numbers)
 {
     const Idx *dims[MAX_RANK];

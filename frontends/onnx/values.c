@@ -20,27 +20,6 @@ typedef VEC(Leaf) Leaves;
 
 /* ---- what an input is made of --------------------------------------------------------------------- */
 
-#define DEFAULT_ROOM 64 /* bytes of a string */
-
-static const char *room_name(Import *im, const Leaf *l)
-{
-    return intern_printf(im->c->strings, "%s.bytes", l->name);
-}
-
-/* Does the user say how many bytes the strings of an input of n dimensions may have? */
-static bool room_given(Import *im, const Leaf *l, uint32_t n)
-{
-    const ImportOptions *o = im->shapes->o;
-    const char          *place = intern_printf(im->c->strings, "%s.%u", l->name, n);
-    int64_t              lo, hi;
-
-    for (uint32_t i = 0; i < o->nshapes; i++)
-        if (!strcmp(o->shapes[i].name, l->name))
-            return true;
-    return shapes_given(im->shapes, room_name(im, l), &lo, &hi) ||
-           shapes_given(im->shapes, place, &lo, &hi) || shapes_given(im->shapes, "*", &lo, &hi);
-}
-
 /* The dimensions of an input as the model has them; UINT32_MAX: it does not say how many.  Names in
  * elements of a sequence are not those of one size: each element has its own. */
 static uint32_t leaf_dims(Import *im, const Leaf *l, InputDim dims[MAX_RANK])
@@ -58,7 +37,7 @@ static uint32_t leaf_dims(Import *im, const Leaf *l, InputDim dims[MAX_RANK])
     if (n == UINT32_MAX || t->elem_type != ONNX_STRING)
         return n;
     if (n < MAX_RANK)
-        dims[n] = (InputDim){room_given(im, l, n) ? -1 : DEFAULT_ROOM, room_name(im, l)};
+        dims[n] = string_room_dim(im->shapes, l->name, n);
     return n + 1;
 }
 
@@ -179,15 +158,8 @@ static const Expr *new_param(Import *im, const Leaf *l, Loc loc)
     type = shapes_input(im->shapes, loc, l->name, dtype, n, dims);
     if (!type || l->type->elem_type != ONNX_STRING)
         return type ? onnx_var(im, l->name, type, loc) : NULL;
-    if (type->n == 0 || type->dims[type->n - 1]->lo < 1)
-        return error_at(c, E_DIM, loc, "the strings of input '%s' need room for 1 byte at least",
-                        l->name);
-    if (n != UINT32_MAX && !room_given(im, l, n - 1)) {
-        diag_warn(c->diags, W_DIM_DEFAULT, loc,
-                  "how many bytes the strings of input '%s' may have is not known: %d is taken",
-                  l->name, DEFAULT_ROOM);
-        diag_hint(c->diags, "--dim %s.bytes=256 gives them more", l->name);
-    }
+    if (!string_check_room(im->shapes, loc, l->name, type, n == UINT32_MAX))
+        return NULL;
     return onnx_var(im, l->name, type, loc);
 }
 

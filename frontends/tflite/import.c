@@ -52,9 +52,10 @@ static bool find_inputs(TfliteNode *n)
 static void check_declared(TfliteNode *n, const TfliteTensor *t, const Expr *y)
 {
     FbVector shape = t->signature.n == t->shape.n ? t->signature : t->shape;
-    bool     same = expr_rank(y) == shape.n;
+    bool     same = expr_rank(y) == shape.n + tflite_is_string(t);
 
-    if (n->im->shapes.reshaped || !expr_has_shape(y) || (shape.n == 0 && !t->has_rank))
+    if (n->im->shapes.reshaped || !expr_has_shape(y) || t->type == TFLITE_RESOURCE ||
+        (shape.n == 0 && !t->has_rank))
         return;
     for (uint32_t i = 0; same && i < shape.n; i++) {
         int64_t v, said = fb_int_at(shape, FB_I32, i);
@@ -106,6 +107,9 @@ static bool convert(TfliteNode *n)
 
     if (!find_inputs(n))
         return false;
+    for (uint32_t i = 0; i < n->nin && how != TFLITE_STRINGS; i++)
+        if (n->in[i] && tflite_is_string(tflite_in(n, i)))
+            return tflite_error(n, E_UNSUPPORTED, "input %u is one of strings", i);
     in = DUP_ARRAY(n->b.c->arena, n->in, n->nin + 1);
     for (uint32_t i = 0; i < n->nin && how != TFLITE_PAIRS; i++)
         complex |= tflite_is_complex(in[i]);
@@ -198,12 +202,17 @@ bool tflite_subgraph(TfliteNode *n, int64_t graph, uint32_t nin, const Expr *con
 
 /* ---- inputs --------------------------------------------------------------------------------------- */
 
-static void dims_of(const TfliteTensor *t, InputDim *dims)
+/* How many there are. */
+static uint32_t dims_of(TfliteImport *im, const TfliteTensor *t, const char *name, InputDim *dims)
 {
     FbVector v = t->signature.n == t->shape.n ? t->signature : t->shape;
 
     for (uint32_t i = 0; i < v.n; i++)
         dims[i] = (InputDim){fb_int_at(v, FB_I32, i), NULL};
+    if (!tflite_is_string(t) || v.n >= MAX_RANK)
+        return v.n;
+    dims[v.n] = string_room_dim(&im->shapes, name, v.n);
+    return v.n + 1;
 }
 
 static bool import_input(TfliteImport *im, TfliteScope *s, int64_t at, const ImportOptions *o,
@@ -215,23 +224,30 @@ static bool import_input(TfliteImport *im, TfliteScope *s, int64_t at, const Imp
     InputDim            dims[MAX_RANK];
     const Type         *type;
     const Expr         *x;
+    uint32_t            rank;
     DType               d;
 
     if (s->values[at])
         return error_at(im->c, E_IMPORT, loc, "input '%s' is there twice", name);
-    if (!tflite_dtype(t->type, &d))
+    if (tflite_is_string(t) && t->shape.n < MAX_RANK)
+        d = DT_U8;
+    else if (!tflite_dtype(t->type, &d))
         return error_at(im->c, E_UNSUPPORTED, loc, "input '%s' is of %s", name,
                         tflite_dtype_name(t->type));
-    dims_of(t, dims);
+    rank = dims_of(im, t, name, dims);
     vec_push(im->c->arena, &params->names, name);
-    if (!(type = shapes_input(&im->shapes, loc, name, d, t->shape.n, dims)))
+    if (!(type = shapes_input(&im->shapes, loc, name, d, rank, dims)))
         return true; /* what is missing is said at once */
+    if (tflite_is_string(t) && !string_check_room(&im->shapes, loc, name, type, false))
+        return false;
     if (value) {
         x = value_expr(im->c, loc, value, type);
     } else {
         x = expr_var(im->c, name, type, loc);
         vec_push(im->c->arena, &params->at, x);
     }
+    if (x && tflite_is_string(t))
+        x = string_input(&(Build){im->c, loc, "string"}, x);
     s->values[at] = x;
     return x != NULL;
 }
@@ -256,6 +272,7 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
     uint32_t before = diag_errors(im->c->diags);
     Map     *seen = map_new(im->c->scratch);
     InputDim dims[MAX_RANK];
+    uint32_t rank;
 
     im->shapes = shapes_new(im->c, o);
     for (uint32_t i = 0; i < s->g->in.n; i++) {
@@ -265,8 +282,8 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
         if (map_get(seen, PTR_KEY(name)))
             return error_at(im->c, E_IMPORT, loc, "input '%s' is there twice", name);
         map_put(seen, PTR_KEY(name), seen);
-        dims_of(tflite_tensor(s->g, at), dims);
-        shapes_see(&im->shapes, name, tflite_tensor(s->g, at)->shape.n, dims);
+        rank = dims_of(im, tflite_tensor(s->g, at), name, dims);
+        shapes_see(&im->shapes, name, rank, dims);
     }
     for (uint32_t i = 0; i < o->ndims; i++)
         im->shapes.later[i] = is_made(s->g, o->dims[i].name);

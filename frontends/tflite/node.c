@@ -183,7 +183,7 @@ bool tflite_prepare(TfliteNode *n)
     if (words)
         how = how == TFLITE_WORDS ? TFLITE_CELLS : TFLITE_AXES;
     n->raw = (words && is_words(n)) || how == TFLITE_AS_IS || how == TFLITE_PAIRS ||
-             how == TFLITE_IMAGE ||
+             how == TFLITE_STRINGS || how == TFLITE_IMAGE ||
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)
@@ -236,6 +236,8 @@ bool tflite_finish(TfliteNode *n)
             return false;
         if (t->type == TFLITE_COMPLEX64)
             want = DT_F32; /* a part of it */
+        else if (tflite_is_string(t))
+            want = DT_U8;
         else if (!tflite_dtype(t->type, &want))
             want = DT_HANDLE;
         if (!dtype_eq(want, expr_dtype(y)))

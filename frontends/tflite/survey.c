@@ -117,11 +117,7 @@ static void survey_operator(Survey *s)
 
     s->op = tflite_op_name(s->im->c, code);
     if (!row) {
-        found(s, E_UNSUPPORTED_OP,
-              !strncmp(s->op, "Flex", 4)
-                  ? "it is TensorFlow's own: convert the model with builtin operators only"
-                  : NULL,
-              "operator %s is not supported", s->op);
+        found(s, E_UNSUPPORTED_OP, tflite_refusal(code), "operator %s is not supported", s->op);
         return;
     }
     if (code->version > row->version)

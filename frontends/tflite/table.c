@@ -70,20 +70,55 @@ const TfliteRow *tflite_row(const TfliteOpcode *code)
     return NULL;
 }
 
-const char *tflite_op_name(Ctx *c, const TfliteOpcode *code)
+/* NULL: there is none of that number. */
+static const char *builtin_name(int64_t at)
 {
     static const char *const names[] = {
 #define TFLITE_NAME(code, name, version) [code] = #name,
 #include "frontends/tflite/names.def"
 #undef TFLITE_NAME
     };
-    int64_t at = number_of(code);
+
+    return at >= 0 && at < (int64_t)COUNT(names) ? names[at] : NULL;
+}
+
+const char *tflite_op_name(Ctx *c, const TfliteOpcode *code)
+{
+    int64_t     at = number_of(code);
+    const char *name = builtin_name(at);
 
     if (at == TFLITE_CUSTOM)
         return code->custom && *code->custom ? code->custom : "CUSTOM";
-    return at >= 0 && at < (int64_t)COUNT(names) && names[at]
-               ? names[at]
-               : arena_printf(c->arena, "%lld", (long long)at);
+    return name ? name : arena_printf(c->arena, "%lld", (long long)at);
+}
+
+const char *tflite_refusal(const TfliteOpcode *code)
+{
+    static const char *const hints[] = {
+#define TFLITE_NAME(code, name, version) \
+    [code] = (version) ? NULL : "LiteRT has no kernel for it, either",
+#include "frontends/tflite/names.def"
+#undef TFLITE_NAME
+    };
+    static const struct {
+        const char *name, *hint;
+    } refused[] = {
+#define TFLITE_REFUSED(name, hint) {#name, hint},
+#include "frontends/tflite/refused.def"
+#undef TFLITE_REFUSED
+    };
+    int64_t     at = number_of(code);
+    const char *name = at == TFLITE_CUSTOM ? NULL : builtin_name(at);
+
+    if (at == TFLITE_CUSTOM)
+        return code->custom && !strncmp(code->custom, "Flex", 4)
+                   ? "it is TensorFlow's own: convert the model with builtin operators only"
+                   : "what it does is not in the file: convert the model with builtin operators "
+                     "only";
+    for (uint32_t i = 0; name && i < COUNT(refused); i++)
+        if (!strcmp(refused[i].name, name))
+            return refused[i].hint;
+    return at >= 0 && at < (int64_t)COUNT(hints) ? hints[at] : NULL;
 }
 
 /* ---- options -------------------------------------------------------------------------------------- */

@@ -199,6 +199,8 @@ const Expr *tflite_constant(TfliteImport *im, const TfliteTensor *t, Loc loc)
 
     if (!tflite_is_constant(im->model, t))
         return NULL;
+    if (tflite_is_string(t))
+        return size_of(c, loc, t, dims, &n) ? tflite_strings(c, t, b->data, n, loc) : NULL;
     if (!tflite_dtype(t->type, &type))
         return error_at(c, E_UNSUPPORTED, loc, "tensor '%s' is of %s", t->name,
                         tflite_dtype_name(t->type));

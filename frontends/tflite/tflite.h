@@ -9,10 +9,11 @@
  *   table.c      the tables: ops.def, options.def, names.def
  *   describe.c   inputs, outputs and operators as the file has them
  *   ops.def      operator, version, inputs, options, how it takes values, converter
+ *   refused.def  builtin operators that are not supported, and why
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c words.c lookup.c detect.c recurrent.c lstm.c complex.c random.c window.c volume.c
- *   stablehlo.c control.c
+ *   where.c words.c lookup.c hashtable.c detect.c recurrent.c lstm.c complex.c random.c window.c
+ *   volume.c stablehlo.c control.c
  *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
@@ -86,8 +87,9 @@ typedef struct {
     Bytes    file;
 } TfliteModel;
 
+#define TFLITE_STRING 5    /* element type: rows of bytes (frontends/strings.c) */
 #define TFLITE_COMPLEX64 8 /* element type: a pair of f32, of which an expression is a tuple */
-#define TFLITE_RESOURCE 13 /* element type: a handle of a variable */
+#define TFLITE_RESOURCE 13 /* element type: a handle of a variable or table */
 #define TFLITE_CUSTOM 32   /* code of operators that have a name only */
 
 /* All references lead to something; false with errors. */
@@ -127,6 +129,7 @@ typedef enum {
     TFLITE_IMAGE,    /* .. as the converter asks for them (tflite_image) */
     TFLITE_MOVES,    /* what only moves cells: integers where all are quantized alike, along axes */
     TFLITE_RESHAPE,  /* the same, of which the order of dimensions is to stay */
+    TFLITE_STRINGS,  /* as they are, strings, too */
     TFLITE_WORDS,    /* integers of 16 bits as they are, else as TFLITE_CELLS */
     TFLITE_WORD_AXES /* .. as TFLITE_AXES */
 } TfliteHow;
@@ -152,9 +155,10 @@ typedef struct {
 extern const TfliteRow tflite_rows[];
 extern const uint32_t  tflite_nrows;
 
-const TfliteRow     *tflite_row(const TfliteOpcode *code);             /* NULL: there is none */
-const char          *tflite_op_name(Ctx *c, const TfliteOpcode *code); /* "CONV_2D" */
-const TfliteOptions *tflite_options(uint32_t set, int64_t type);       /* NULL: not known */
+const TfliteRow *tflite_row(const TfliteOpcode *code);             /* NULL: there is none */
+const char      *tflite_op_name(Ctx *c, const TfliteOpcode *code); /* "CONV_2D" */
+const char *tflite_refusal(const TfliteOpcode *code); /* a hint why it has no row; NULL: none */
+const TfliteOptions *tflite_options(uint32_t set, int64_t type); /* NULL: not known */
 /* The fields that there are, and the one at or called so; false: there is none. */
 typedef struct {
     const char *name;
@@ -181,6 +185,12 @@ typedef struct {
     const Expr *value; /* NULL: none yet */
 } TfliteVariable;
 
+typedef struct {
+    int64_t     id, distinct;  /* keys, each counted once */
+    const Expr *keys, *values; /* constants, [K] or [K, room]; NULL: it is empty */
+    bool        text_keys, text_values;
+} TfliteTable;
+
 typedef struct TfliteImport {
     Ctx               *c;
     const char        *path;
@@ -192,6 +202,7 @@ typedef struct TfliteImport {
     uint32_t           loops;
     uint32_t           converted; /* operators so far */
     VEC(TfliteVariable) variables;
+    VEC(TfliteTable) tables;
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     bool once;               /* within what runs before the first run */
 } TfliteImport;
@@ -234,6 +245,12 @@ bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr
 bool tflite_is_complex(const Expr *x);
 /* What converts real tensors, for the real and the imaginary parts of those that are complex. */
 bool tflite_parts(TfliteNode *n, TfliteConvert *convert);
+
+/* ---- hashtable.c ----------------------------------------------------------------------------------- */
+
+bool tflite_is_string(const TfliteTensor *t);
+/* A constant of n strings. */
+const Expr *tflite_strings(Ctx *c, const TfliteTensor *t, Bytes data, int64_t n, Loc loc);
 
 /* ---- words.c --------------------------------------------------------------------------------------- */
 

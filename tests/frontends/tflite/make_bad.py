@@ -31,11 +31,13 @@ def main():
         f.write(data[:4] + b"\0\0\0\0" + data[8:])
 
     m, x, y = small()
-    t = [m.tensor(f"t{i}", [1, 4]) for i in range(3)]
-    m.op("HASHTABLE_FIND", [x, x, x], t[0])
+    t = [m.tensor(f"t{i}", [1, 4]) for i in range(5)]
+    m.op("SKIP_GRAM", [x], t[0])
     m.op("FlexErf", [t[0]], t[1])
-    m.op("HASHTABLE_FIND", [t[1], x, x], t[2])
-    m.op("RELU", [t[2]], y, version=99)
+    m.op("SKIP_GRAM", [t[1]], t[2])
+    m.op("MyOwn", [t[2]], t[3])
+    m.op("STABLEHLO_RESHAPE", [t[3]], t[4])
+    m.op("RELU", [t[4]], y, version=99)
     save("bad_operators", m)
 
     m, x, y = small()

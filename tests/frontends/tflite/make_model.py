@@ -10,11 +10,18 @@ from ai_edge_litert import schema_py_generated as S
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "complex64": 8, "int8": 9, "float64": 10,
+TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "string": 5, "bool": 6, "int16": 7, "complex64": 8, "int8": 9, "float64": 10,
          "uint64": 12, "resource": 13, "uint32": 15, "uint16": 16}
 CODES = {name: code for name, code in vars(S.BuiltinOperator).items() if isinstance(code, int)}
 OPTIONS = {name: code for name, code in vars(S.BuiltinOptions).items() if isinstance(code, int)}
 OPTIONS_2 = {name: code for name, code in vars(S.BuiltinOptions2).items() if isinstance(code, int)}
+
+
+def packed_strings(values):
+    """Their number, where each begins and the last one ends, their bytes."""
+    each = [s.encode() for s in values.ravel()]
+    ends = 4 * (len(each) + 2) + np.cumsum([0] + [len(s) for s in each])
+    return np.int32([len(each), *ends]).tobytes() + b"".join(each)
 
 
 class Graph:
@@ -34,7 +41,7 @@ class Graph:
             t.shapeSignature = signature
         if data is not None:
             b = S.BufferT()
-            b.data = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+            b.data = np.frombuffer(packed_strings(data) if dtype == "string" else np.ascontiguousarray(data).tobytes(), np.uint8)
             self.model.model_t.buffers.append(b)
             t.buffer = len(self.model.model_t.buffers) - 1
         if scale is not None:
@@ -48,7 +55,8 @@ class Graph:
 
     def const(self, value, name=None, **how):
         value = np.asarray(value)
-        return self.tensor(name or f"c{len(self.graph.tensors)}", value.shape, value.dtype.name, value, **how)
+        dtype = "string" if value.dtype.kind == "U" else value.dtype.name
+        return self.tensor(name or f"c{len(self.graph.tensors)}", value.shape, dtype, value, **how)
 
     def input(self, *args, **how):
         i = self.tensor(*args, **how)
@@ -137,9 +145,10 @@ class Model(Graph):
             it.resize_tensor_input(i["index"], x.shape)
         it.allocate_tensors()
         for i, x in zip(it.get_input_details(), feeds):
-            it.set_tensor(i["index"], x)
+            it.set_tensor(i["index"], np.char.encode(x) if x.dtype.kind == "U" else x)
         it.invoke()
-        return {i["name"]: it.get_tensor(i["index"]) for i in it.get_output_details()}
+        results = {i["name"]: it.get_tensor(i["index"]) for i in it.get_output_details()}
+        return {k: np.char.decode(v.astype(bytes)) if v.dtype.kind in "OS" else v for k, v in results.items()}
 
     def record(self, name, *feeds):
         """models/NAME.tflite, and its inputs and results beside it."""

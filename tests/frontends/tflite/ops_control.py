@@ -2,7 +2,7 @@
 import numpy as np
 
 from cases import f32, model
-from make_model import Graph, Model
+from make_model import TYPES, Graph, Model
 
 # ---- boxes ----
 
@@ -96,6 +96,33 @@ def run_variables(r):
     m.op("READ_VARIABLE", [h], w, "ReadVariableOptions")
     m.op("MUL", [x, w], m.output("y", [3]), "MulOptions")
     return m, f32(r, 3)
+
+
+@model
+def run_hashtable(r):
+    """From strings to numbers and back; a key that is there twice has its first value, filling again changes nothing."""
+    m = Model()
+    once = Graph(m, "once")
+    words = np.array(["cat", "dog", "", "a longer one", "dog", "z\u00fcrich"])
+    tables = [(7, "string", "int64", words, np.int64([3, -1, 2**40, 5, 6, 7])),
+              (8, "int64", "string", np.int64([5, -2, 2**41]), np.array(["five", "", "many more than that"]))]
+
+    def handle(g, number, key, value):
+        h = g.tensor(f"table{number}", [1], "resource")
+        g.op("HASHTABLE", [], h, "HashtableOptions", tableId=number, keyDtype=TYPES[key], valueDtype=TYPES[value])
+        return h
+    for number, key, value, keys, values in tables:
+        h = handle(once, number, key, value)
+        for v in (values, values[::-1]):
+            once.op("HASHTABLE_IMPORT", [h, once.const(keys), once.const(np.ascontiguousarray(v))], [], "HashtableImportOptions")
+    m.op("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=once.number)
+    word, number = m.input("word", [2, 4], "string"), m.input("number", [5], "int64")
+    for x, shape, other, (i, key, value, _, _) in zip((word, number), ([2, 4], [5]), (np.int64([-9]), np.array(["none of them"])), tables):
+        h = handle(m, i, key, value)
+        m.op("HASHTABLE_FIND", [h, x, m.const(other)], m.output(f"found{i}", shape, value), "HashtableFindOptions")
+        m.op("HASHTABLE_SIZE", [h], m.output(f"size{i}", [1], "int64"), "HashtableSizeOptions")
+    x = np.array([["dog", "dogs", "", "a longer one"], ["z\u00fcrich", "Cat", "cat", "a longer one than that"]])
+    return m, x, np.int64([2**41, 7, -2, 5, 0])
 
 
 @model
