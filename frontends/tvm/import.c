@@ -139,12 +139,9 @@ static bool open_file(Ctx *c, const char *path, Bytes file, Bytes *text, Bytes *
         diag_hint(c->diags, "give the Relay text that it was built from, or a Model Library "
                             "Format archive, which has it as src/relay.txt");
         return false;
-    case FILE_JSON:
-        error_at(c, E_UNSUPPORTED, (Loc){.file = path}, "a module that tvm.ir.save_json wrote");
-        diag_hint(c->diags, "tvm.ir.load_json(..).astext() writes it as text");
-        return false;
     case FILE_PRODUCT:
     case FILE_ARCHIVE: return open_archive(c, path, file, text, params);
+    case FILE_JSON:
     case FILE_TEXT:
     case FILE_OTHER: break;
     }
@@ -284,6 +281,17 @@ static bool add_results(TvImport *im, const Expr *e)
     return true;
 }
 
+static bool read_tokens(TvImport *im)
+{
+    TvParser *p = &im->parser;
+
+    if (kind_of(im->text) == FILE_JSON)
+        return tv_read_graph(im->c, im->path, im->text, &p->tokens, &p->nconsts, &p->consts);
+    return tv_lex(im->c, im->path, im->text, &p->tokens) &&
+           (!p->tokens.metadata.n ||
+            tv_read_metadata(im->c, im->path, p->tokens.metadata, &p->nconsts, &p->consts));
+}
+
 const Module *tvm_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                          ImportFiles *files)
 {
@@ -291,10 +299,7 @@ const Module *tvm_import(Ctx *c, const char *path, Bytes file, const ImportOptio
     NamedValues none = {0};
     const Expr *body;
 
-    if (!open_file(c, path, file, &im.text, &im.archived) ||
-        !tv_lex(c, path, im.text, &im.parser.tokens) ||
-        (im.parser.tokens.metadata.n && !tv_read_metadata(c, path, im.parser.tokens.metadata,
-                                                          &im.parser.nconsts, &im.parser.consts)) ||
+    if (!open_file(c, path, file, &im.text, &im.archived) || !read_tokens(&im) ||
         !tv_begin(&im.parser, &im.declared, &im.functions) || !open_params(&im, o, files) ||
         !check_params(&im) || !bind_inputs(&im, o) || !(body = tv_body(&im.parser)))
         return NULL;

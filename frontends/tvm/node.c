@@ -198,7 +198,11 @@ static bool check_attr(const TvNode *n, const TvAttr *a)
             continue;
         if (s.use != TV_FIXED || a->value.kind == TV_NONE)
             return true;
-        add_value(n->b.c, &a->value, &text);
+        /* JSON has 0 and 1 for both. */
+        if (a->value.kind == TV_INT && (!strcmp(s.other, "true") || !strcmp(s.other, "false")))
+            str_printf(&text, "%s", a->value.i ? "true" : "false");
+        else
+            add_value(n->b.c, &a->value, &text);
         return !strcmp(text.n ? text.at : "", s.other) ||
                tv_error(n, E_UNSUPPORTED, "'%s' is %s", a->name, text.n ? text.at : "") != NULL;
     }

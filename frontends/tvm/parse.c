@@ -276,7 +276,7 @@ static const Expr *parse_meta(TvParser *p)
 
     if (strcmp(t->text, "relay.Constant") != 0) {
         error_at(p->c, E_UNSUPPORTED, loc, "a value of kind %s", t->text);
-    } else if (!p->tokens.metadata.n) {
+    } else if (!p->consts) {
         error_at(p->c, E_IMPORT, loc, "constant %u is not in the text, which has no metadata",
                  t->number);
         diag_hint(p->c->diags, "mod.astext(show_meta_data=True) writes it, and str(mod) does not");

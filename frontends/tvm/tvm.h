@@ -1,4 +1,5 @@
-/* TVM: Relay's text as TVM writes it (astext, Model Library Format), and its files of parameters.
+/* TVM: Relay's text as TVM writes it (astext, Model Library Format) or its nodes as JSON, and files
+ * of parameters.
  *
  *     #[version = "0.0.5"]
  *     def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(2, 4), float32]) -> Tensor[(1, 2),
@@ -8,6 +9,7 @@
  *     {"root": 1, "nodes": [..], "b64ndarrays": [..]}
  *
  *   text.c       text as tokens
+ *   graph.c      nodes that tvm.ir.save_json wrote as tokens
  *   read.c       tokens one after another; types, numbers, attributes
  *   parse.c      tokens as expressions: the grammar, names and what they stand for
  *   values.c     arrays: .params files, constants of the metadata
@@ -21,6 +23,7 @@
 #ifndef TVMCC_FRONTENDS_TVM_H
 #define TVMCC_FRONTENDS_TVM_H
 
+#include "base/json.h"
 #include "frontends/calls.h"
 
 /* ---- text.c ----------------------------------------------------------------------------------------- */
@@ -61,8 +64,16 @@ typedef struct {
 /* "float32", "bool". */
 bool tv_dtype(const char *name, DType *out);
 bool tv_read_params(Ctx *c, const char *path, Bytes file, TvParams *out);
+/* Arrays in base64, a list of which is in JSON; they are constants 0, 1 .. */
+bool tv_read_arrays(Ctx *c, const char *path, const json_t *list, uint32_t *n, const Const ***out);
 /* The constants that meta[relay.Constant] has, in order. */
 bool tv_read_metadata(Ctx *c, const char *path, Bytes json, uint32_t *n, const Const ***out);
+
+/* ---- graph.c ---------------------------------------------------------------------------------------- */
+
+/* What tvm.ir.save_json wrote, as the tokens of its text; meta[relay.Constant][i] is constant i. */
+bool tv_read_graph(Ctx *c, const char *path, Bytes file, TvTokens *out, uint32_t *nconsts,
+                   const Const ***consts);
 
 /* ---- table.c ---------------------------------------------------------------------------------------- */
 

@@ -171,20 +171,40 @@ static bool is_kind(const json_t *n, const char *kind)
     return key && !strcmp(key, kind);
 }
 
-static const Const *read_constant(Meta *m, const json_t *n, uint32_t i)
+/* A text of base64 as an array; NULL: it is none. */
+static const Const *read_encoded(Ctx *c, Loc loc, const char *name, const json_t *text)
 {
-    const char *at = json_string_value(json_object_get(json_object_get(n, "attrs"), "data"));
-    const char *text =
-        at ? json_string_value(json_array_get(m->arrays, (size_t)strtoull(at, NULL, 10))) : NULL;
     Bytes  data;
     Reader r;
 
-    if (!is_kind(n, "relay.Constant") || !text || !decode(m->c->arena, text, &data)) {
+    if (!json_is_string(text) || !decode(c->arena, json_string_value(text), &data))
+        return error_at(c, E_PARSE_MODEL, loc, "'%s' is no array in base64", name);
+    r = reader(data);
+    return read_array(c, loc, name, &r);
+}
+
+bool tv_read_arrays(Ctx *c, const char *path, const json_t *list, uint32_t *n, const Const ***out)
+{
+    *n = (uint32_t)json_array_size(list);
+    *out = NEW_ARRAY(c->arena, const Const *, *n + 1);
+    for (uint32_t i = 0; i < *n; i++)
+        if (!((*out)[i] =
+                  read_encoded(c, (Loc){.file = path}, intern_printf(c->strings, "constant%u", i),
+                               json_array_get(list, i))))
+            return false;
+    return true;
+}
+
+static const Const *read_constant(Meta *m, const json_t *n, uint32_t i)
+{
+    const char *at = json_string_value(json_object_get(json_object_get(n, "attrs"), "data"));
+
+    if (!is_kind(n, "relay.Constant") || !at) {
         error_at(m->c, E_PARSE_MODEL, m->loc, "the metadata: constant %u has no value", i);
         return NULL;
     }
-    r = reader(data);
-    return read_array(m->c, m->loc, intern_printf(m->c->strings, "constant%u", i), &r);
+    return read_encoded(m->c, m->loc, intern_printf(m->c->strings, "constant%u", i),
+                        json_array_get(m->arrays, (size_t)strtoull(at, NULL, 10)));
 }
 
 static bool read_constants(Meta *m, const json_t *list, uint32_t *n, const Const ***out)

@@ -398,6 +398,116 @@ def more_shapes():
     write("more_shapes", module(feeds, body, metadata([f32(1, 1, 5), np.array([2, 3], "i4")])), feeds, out)
 
 
+class Saved:
+    """The nodes of a module as tvm.ir.save_json writes them."""
+    def __init__(self):
+        self.nodes, self.arrays = [{"type_key": ""}], []
+
+    def node(self, kind, attrs=None, **more):
+        self.nodes.append({"type_key": kind, **({"attrs": {k: str(v) for k, v in attrs.items()}} if attrs else {}), **more})
+        return len(self.nodes) - 1
+
+    def text(self, v):
+        return self.node("runtime.String", repr_str=v)
+
+    def number(self, v, kind="int32"):
+        return self.node("IntImm", {"dtype": kind, "span": 0, "value": v})
+
+    def array(self, at):
+        return self.node("Array", data=list(at))
+
+    def numbers(self, *v):
+        return self.array([self.number(i) for i in v])
+
+    def type(self, shape, dtype="float32"):
+        return self.node("relay.TensorType", {"dtype": dtype, "shape": self.numbers(*shape), "span": 0})
+
+    def var(self, name, type):
+        return self.node("relay.Var", {"_checked_type_": type, "span": 0, "type_annotation": type, "virtual_device_": 0,
+                                       "vid": self.node("relay.Id", {"name_hint": self.text(name)})})
+
+    def constant(self, a):
+        self.arrays.append(base64.b64encode(array(a)).decode())
+        return self.node("relay.Constant", {"_checked_type_": 0, "data": len(self.arrays) - 1, "span": 0})
+
+    def call(self, op, args, kind=None, **attrs):
+        op = self.node("Op", repr_str=op) if isinstance(op, str) else op
+        return self.node("relay.Call", {"_checked_type_": 0, "args": self.array(args),
+                                        "attrs": self.node("relay.attrs." + kind, attrs) if kind else 0, "op": op, "span": 0,
+                                        "type_args": 0})
+
+    def tuple(self, fields):
+        return self.node("relay.Tuple", {"_checked_type_": 0, "fields": self.array(fields), "span": 0})
+
+    def part(self, x, i):
+        return self.node("relay.TupleGetItem", {"_checked_type_": 0, "index": i, "span": 0, "tuple_value": x})
+
+    def function(self, params, body, ret=0, attrs=0):
+        return self.node("relay.Function", {"_checked_type_": 0, "attrs": attrs, "body": body, "params": self.array(params),
+                                            "ret_type": ret, "span": 0, "type_params": self.array([])})
+
+    def module(self, functions):
+        names = {n: self.node("GlobalVar", {"_checked_type_": 0, "name_hint": self.text(n), "span": 0}) for n in functions}
+        data = [i for n, f in functions.items() for i in (names[n], f)]
+        return self.node("IRModule", {"attrs": 0, "functions": self.node("Map", data=data), "type_definitions": 0})
+
+    def write(self, root, name, folder="models"):
+        with open(os.path.join(HERE, folder, name + ".json"), "w") as f:
+            json.dump({"root": root, "nodes": self.nodes, "b64ndarrays": self.arrays, "attrs": {"tvm_version": "0.14.0"}}, f,
+                      indent=0)
+
+
+def saved(v, x):
+    """The network as nodes, its values as constants; then let, branches, functions and attributes that are numbers of nodes."""
+    s = Saved()
+    k = {n: s.constant(a) for n, a in v.items()}
+    data = s.var("x", s.type(x.shape))
+    def conv_attrs(stride, groups):
+        return {"auto_scheduler_rewritten_layout": s.text(""), "channels": s.number(4), "data_layout": s.text("NCHW"),
+                "dilation": s.numbers(1, 1), "groups": groups, "kernel_layout": "OIHW", "kernel_size": s.numbers(3, 3),
+                "meta_schedule_original_shape": 0, "out_dtype": "", "out_layout": "", "padding": s.numbers(1, 1, 1, 1),
+                "strides": s.numbers(stride, stride)}
+    y = s.call("nn.conv2d", [data, k["w1"]], "Conv2DAttrs", **conv_attrs(1, 1))
+    y = s.call("nn.batch_norm", [y] + [k[n] for n in ("gamma", "beta", "mean", "var")], "BatchNormAttrs", axis=1, center=1,
+               epsilon=0.001, scale=1)
+    y = s.call("nn.relu", [s.part(y, 0)])
+    y = s.call("nn.conv2d", [y, k["w2"]], "Conv2DAttrs", **conv_attrs(2, 4))
+    y = s.call("nn.bias_add", [y, k["b2"]], "BiasAddAttrs", axis=1)
+    y = s.call("nn.max_pool2d", [y], "MaxPool2DAttrs", ceil_mode=0, dilation=s.numbers(1, 1), layout=s.text("NCHW"),
+               out_layout="", padding=s.numbers(0, 0, 0, 0), pool_size=s.numbers(2, 2), strides=s.numbers(1, 1))
+    y = s.call("nn.batch_flatten", [y])
+    y = s.call("nn.dense", [y, k["w3"]], "DenseAttrs", auto_scheduler_rewritten_layout=s.text(""),
+               meta_schedule_original_shape=0, out_dtype="", units=s.number(5))
+    y = s.call("nn.softmax", [s.call("add", [y, k["b3"]])], "SoftmaxAttrs", axis=-1)
+    s.write(s.module({"main": s.function([data], y)}), "saved")
+
+    s, x = Saved(), f32(2, 3)
+    t = s.type((2, 3))
+    a, c, p, q = s.var("x", t), s.var("c", s.type((), "bool")), s.var("p", t), s.var("q", t)
+    g = s.node("GlobalVar", {"_checked_type_": s.node("relay.FuncType", {"arg_types": s.array([t]), "ret_type": t}),
+                             "name_hint": "g", "span": 0})
+    twice = s.call("multiply", [a, s.constant(np.array(2, "f4"))])
+    then = s.call(g, [twice])
+    other = s.call("reshape", [s.call("transpose", [twice], "TransposeAttrs", axes=s.numbers(1, 0))], "ReshapeAttrs",
+                   allowzero=0, newshape=s.numbers(2, -1))
+    branch = s.node("relay.If", {"cond": c, "false_branch": other, "true_branch": then})
+    local = s.function([q], s.call("add", [q, a]), t)
+    let = s.node("relay.Let", {"body": s.call("subtract", [p, twice]), "value": s.call(local, [branch]), "var": p})
+    sums = s.call("sum", [let], "ReduceAttrs", axis=s.numbers(1), exclude=0, keepdims=1)
+    both = s.call("concatenate", [s.tuple([let, sums])], "ConcatenateAttrs", axis=1)
+    taken = s.call("take", [let, s.constant(np.array([1, 1, 0], "i4"))], "TakeAttrs", axis=s.number(1), batch_dims=s.number(0),
+                   mode="clip")
+    kept = s.node("Map", keys=["output_tensor_names"], data=[s.array([s.text("one"), s.text("two")])])
+    names = s.node("DictAttrs", {"__dict__": kept})
+    main_function = s.function([a, c], s.tuple([both, taken]), 0, names)
+    z = s.var("z", t)
+    s.write(s.module({"main": main_function, "g": s.function([z], s.call("negative", [z]), t)}), "saved_functions")
+    r = -2 * x + x - 2 * x
+    at = os.path.join(HERE, "models", "saved_functions")
+    np.savez(at + ".in.npz", x=x, c=np.array(True))
+    np.savez(at + ".out.npz", one=np.concatenate([r, r.sum(1, keepdims=True)], 1), two=r[:, [1, 1, 0]])
+
+
 def archive(folder, name, members):
     with tarfile.open(os.path.join(HERE, folder, name), "w", format=tarfile.USTAR_FORMAT) as t:
         for member, data in members.items():
@@ -434,7 +544,15 @@ def broken(text, v):
     put("version.relay", '#[version = "0.0.4"]\ndef @main() {\n  1f\n}\n')
     put("graph.json", json.dumps({"nodes": [{"op": "tvm_op", "name": "f", "attrs": {"func_name": "fused_add"}}],
                                   "arg_nodes": [], "heads": [], "node_row_ptr": []}))
+    def nodes(name, make):
+        s = Saved()
+        s.write(make(s), name, "broken")
     put("saved.json", json.dumps({"root": 1, "nodes": [{"type_key": ""}], "attrs": {"tvm_version": "0.14.0"}}))
+    nodes("untyped_node", lambda s: s.function([s.var("x", 0)], s.constant(x)))
+    nodes("match_node", lambda s: s.function([], s.node("relay.Match", {"data": s.constant(x)})))
+    nodes("operator_node", lambda s: s.function([], s.call("nn.correlation", [s.constant(x)] * 2)))
+    nodes("cycle", lambda s: s.function([], s.call("nn.relu", [len(s.nodes) + 2])))
+    nodes("type_node", lambda s: s.module({"main": s.number(3)}))
     put("other.relay", text)
     put("other.params", params({"w9": v["w1"]}))
     put("shape.relay", text)
@@ -457,6 +575,7 @@ def main():
     quantized_cells()
     transposed()
     more_shapes()
+    saved(v, x)
     broken(text, v)
 
 

@@ -21,7 +21,10 @@ a=$("$tvmcc" -E network.relay -o -) b=$("$tvmcc" -E archive.tar -o -)
     echo "FAIL archive.tar"
     failed=$((failed + 1))
 }
-# It is a model for every command, though products are archives, too.
+# .. and as nodes of JSON.
+agree saved.json network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
+agree saved_functions.json saved_functions.in.npz saved_functions.out.npz --rtol=1e-4 --atol=1e-5
+# The archive is a model for every command, though products are archives, too.
 agree archive.tar network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
 "$tvmcc" inspect archive.tar | grep -q '2 nn.conv2d' || {
     echo "FAIL inspect archive.tar"
