@@ -12,6 +12,7 @@
  *   survey.c      all of them before anything is built: what is not supported or not known
  *   describe.c    inputs, outputs and operators as the file has them
  *   table.c       the tables: layers.def, programs.def, records.def, inputs.def
+ *   boxes.c       boxes of which the best are kept: layer, operator, model
  *   activation.c math.c conv.c pool.c norm.c ..      converters by family
  *
  * Layers and operators share their converters: both are asked for operands and for settings by
@@ -227,12 +228,22 @@ typedef struct {
     CmlPipeline *pipeline;
 } CmlPipelineOf;
 typedef struct {
+    int64_t per_class;
+} CmlPickTop;
+typedef struct {
+    CmlPickTop *pick_top;
+    double      overlap, least;
+    const char *scores_in, *boxes_in, *overlap_in, *least_in; /* features; the last two if given */
+    const char *scores_out, *boxes_out;
+} CmlSuppression;
+typedef struct {
     int64_t         version;
     CmlDescription *description;
     CmlPipeline    *pipeline;
     CmlPipelineOf  *classifiers, *regressors; /* pipelines that end in one */
     CmlNetwork     *network, *classifier, *regressor;
     CmlProgram     *program;
+    CmlSuppression *suppression;
     bool            others[CML_OTHERS]; /* another kind of model */
     Bytes           skipped;
 } CmlModel;
@@ -436,6 +447,11 @@ const char *cml_literal_text(const CmlLiteral *v); /* NULL: it is no text */
 /* What a program keeps from run to run: an input, and at the end a result. */
 bool cml_state(CmlImport *im, CmlScope *s, const CmlNamed *in);
 bool cml_states_end(CmlImport *im);
+
+/* ---- boxes.c ---------------------------------------------------------------------------------------------- */
+
+/* The boxes that stay, as features; their number is a dimension that the run decides. */
+bool cml_suppression_model(CmlImport *im, CmlScope *features, const CmlSuppression *m);
 
 /* ---- survey.c --------------------------------------------------------------------------------------------- */
 

@@ -400,11 +400,29 @@ static bool put_features(CmlImport *im, CmlScope *features, const CmlScope *s, c
     return true;
 }
 
+/* What the network does to images is said of images that it has. */
+static bool check_preprocessing(CmlImport *im, const CmlNetwork *net, const PbMsgs *in)
+{
+    for (uint32_t i = 0; i < net->preprocessing.n; i++) {
+        const CmlPreprocessing *p = net->preprocessing.at[i];
+        const CmlFeature *f = p->feature && *p->feature ? feature_named(in, p->feature) : NULL;
+
+        if (p->feature && *p->feature && (!f || !f->type->image))
+            return error_at(im->c, E_IMPORT, ((Loc){.file = im->path}),
+                            "there is preprocessing for '%s', which is no %s of the network",
+                            p->feature, f ? "image" : "input");
+    }
+    return true;
+}
+
 static bool network(CmlImport *im, CmlScope *features, const CmlModel *m)
 {
     const CmlNetwork *net = cml_network_of(m);
     const PbMsgs     *in = &m->description->in;
     CmlScope          s = cml_scope(im, NULL);
+
+    if (!check_preprocessing(im, net, in))
+        return false;
 
     for (uint32_t i = 0; i < in->n; i++) {
         const CmlFeature *f = in->at[i];
@@ -535,8 +553,10 @@ const Module *coreml_import(Ctx *c, const char *path, Bytes file, const ImportOp
         !import_inputs(&im, &features, &m.description->in))
         return NULL;
     for (uint32_t i = 0; i < models.n; i++)
-        if (models.at[i]->program ? !program(&im, &features, models.at[i])
-                                  : !network(&im, &features, models.at[i]))
+        if (models.at[i]->suppression
+                ? !cml_suppression_model(&im, &features, models.at[i]->suppression)
+            : models.at[i]->program ? !program(&im, &features, models.at[i])
+                                    : !network(&im, &features, models.at[i]))
             return NULL;
     if (!add_results(&im, &features, m.description) ||
         !shapes_check_dims(&im.shapes, (Loc){.file = path}) || diag_errors(c->diags) != before)

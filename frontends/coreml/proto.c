@@ -296,6 +296,18 @@ static MESSAGE(pipeline, CmlPipeline, pipeline_fields);
 static const PbField pipeline_of_fields[] = {M(1, PB_MSG, CmlPipelineOf, pipeline, pipeline)};
 static MESSAGE(pipeline_of, CmlPipelineOf, pipeline_of_fields);
 
+static const PbField pick_top_fields[] = {F(1, PB_INT, CmlPickTop, per_class)};
+static MESSAGE(pick_top, CmlPickTop, pick_top_fields);
+
+static const PbField suppression_fields[] = {
+    M(1, PB_MSG, CmlSuppression, pick_top, pick_top), F(110, PB_DOUBLE, CmlSuppression, overlap),
+    F(111, PB_DOUBLE, CmlSuppression, least),         F(200, PB_TEXT, CmlSuppression, scores_in),
+    F(201, PB_TEXT, CmlSuppression, boxes_in),        F(202, PB_TEXT, CmlSuppression, overlap_in),
+    F(203, PB_TEXT, CmlSuppression, least_in),        F(210, PB_TEXT, CmlSuppression, scores_out),
+    F(211, PB_TEXT, CmlSuppression, boxes_out),
+};
+static MESSAGE(suppression, CmlSuppression, suppression_fields);
+
 static const PbField model_fields[] = {
 #define KIND(n, name)                       \
     {.number = (n),                         \
@@ -313,6 +325,7 @@ static const PbField model_fields[] = {
     M(403, PB_MSG, CmlModel, classifier, cml_network),
     M(500, PB_MSG, CmlModel, network, cml_network),
     M(502, PB_MSG, CmlModel, program, program),
+    M(610, PB_MSG, CmlModel, suppression, suppression),
 };
 MESSAGE(cml_model, CmlModel, model_fields);
 

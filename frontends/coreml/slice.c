@@ -48,6 +48,66 @@ bool cml_slice_by_index(CmlNode *n)
            cml_done(n, sliced(n, x, &s));
 }
 
+/* Where a slice of one step lies along dimension i. */
+static bool range_of(CmlNode *n, const Expr *x, const Slice *s, uint32_t i, const Idx **from,
+                     const Idx **to)
+{
+    Arith     *A = n->b.c->arith;
+    const Idx *cells = expr_form(x, i);
+    int64_t    v;
+
+    *from = bits_of(s->begin_mask) >> i & 1 ? idx_const(A, 0) : s->begin.at[i];
+    *to = bits_of(s->end_mask) >> i & 1 ? cells : s->end.at[i];
+    if (idx_is_const(*from, &v) && v < 0)
+        *from = idx_addc(A, cells, v);
+    if (idx_is_const(*to, &v) && v < 0)
+        *to = idx_addc(A, cells, v);
+    if (bits_of(s->squeeze_mask) >> i & 1)
+        *to = idx_addc(A, *from, 1);
+    if (s->stride.n && s->stride.at[i] != 1)
+        return cml_error(n, E_UNSUPPORTED, "a stride of %lld", (long long)s->stride.at[i]);
+    return true;
+}
+
+/* The part grows, from the last dimension on, by what lies before and behind it. */
+bool cml_slice_update(CmlNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = cml_x(n, "x"), *y = x ? cml_x(n, "update") : NULL;
+    const Idx   *from[MAX_RANK], *to[MAX_RANK], *cells[MAX_RANK], *none = idx_const(b->c->arith, 0);
+    uint32_t     rank = x ? expr_rank(x) : 0;
+    Slice        s;
+
+    if (!y || !cml_forms(n, "begin", &s.begin) || !cml_forms(n, "end", &s.end) ||
+        !cml_ints(n, "stride", &s.stride) || !cml_ints(n, "begin_mask", &s.begin_mask) ||
+        !cml_ints(n, "end_mask", &s.end_mask) || !cml_ints(n, "squeeze_mask", &s.squeeze_mask))
+        return false;
+    if (s.begin.n != rank || s.end.n != rank || (s.stride.n && s.stride.n != rank))
+        return cml_error(n, E_IMPORT, "%u positions in %s", s.begin.n, type_text(b->c, x->type));
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!range_of(n, x, &s, i, &from[i], &to[i]))
+            return false;
+        cells[i] = idx_sub(b->c->arith, to[i], from[i]);
+    }
+    y = build_reshape_to(b, y, rank, cells);
+    for (uint32_t i = rank; y && i-- > 0;) {
+        const Expr *around = x, *parts[3];
+        uint32_t    count = 0;
+
+        for (uint32_t k = 0; around && k < i; k++)
+            around = build_slice_to(b, around, k, from[k], to[k]);
+        if (!around)
+            return false;
+        if (from[i] != none)
+            parts[count++] = build_slice_to(b, around, i, none, from[i]);
+        parts[count++] = y;
+        if (to[i] != expr_form(x, i))
+            parts[count++] = build_slice_to(b, around, i, to[i], expr_form(x, i));
+        y = count > 1 ? build_concat(b, count, parts, i) : y;
+    }
+    return cml_done(n, y);
+}
+
 static bool read_layer_slice(CmlNode *n, Slice *s)
 {
     return cml_ints(n, "strides", &s->stride) && cml_ints(n, "begin_masks", &s->begin_mask) &&

@@ -236,6 +236,8 @@ bool cml_survey(CmlImport *im, uint32_t n, const CmlModel *const *models)
                       "the model is of version %lld of the format; the newest known is %d",
                       (long long)m->version, CML_MAX_VERSION);
         s.findings.noun = net ? "layer" : "operator";
+        if (m->suppression)
+            continue;
         if (!net && !m->program)
             error_at(im->c, E_UNSUPPORTED, loc, "a model of the kind %s is not supported",
                      cml_kind(m));

@@ -144,6 +144,10 @@ def main():
         r.lowerBound, r.upperBound = 1, 2
     layer(n, "activation", "relu", ["x"], ["y"]).ReLU.SetInParent()
     save("bad_range.mlmodel", m)
+    m, n = model()
+    layer(n, "activation", "relu", ["x"], ["y"]).ReLU.SetInParent()
+    n.preprocessing.add(featureName="image").scaler.channelScale = 2
+    save("bad_preprocessing.mlmodel", m)
     m, n = model(inputs=(("x", [2, 3]),))
     for shape in ([2, 3], [2, 6], [2, 9]):
         m.description.input[0].type.multiArrayType.enumeratedShapes.shapes.add().shape.extend(shape)
