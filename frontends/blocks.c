@@ -42,6 +42,8 @@ const Expr *build_squeeze(const Build *b, const Expr *x, uint32_t n, const int64
     bool       gone[MAX_RANK] = {false};
     uint32_t   k = 0;
 
+    if (!x)
+        return NULL;
     for (uint32_t i = 0; i < n; i++)
         gone[axes[i]] = true;
     for (uint32_t i = 0; i < expr_rank(x); i++) {

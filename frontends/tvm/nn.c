@@ -316,7 +316,10 @@ static bool pads_of(const TvNode *n, Ints *out)
 const Expr *tv_pad(TvNode *n)
 {
     const char *mode = tv_text(n, "pad_mode", "constant");
+    const Expr *x = n->in[0];
     double      fill = 0;
+    int64_t     moved[2 * MAX_RANK];
+    uint32_t    rank = expr_rank(x);
     Ints        pads;
 
     if (!pads_of(n, &pads))
@@ -325,7 +328,12 @@ const Expr *tv_pad(TvNode *n)
         return tv_error(n, E_UNSUPPORTED, "'pad_value' is no constant");
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "reflect") != 0)
         return tv_error(n, E_IMPORT, "'pad_mode' is %s", mode);
-    return build_pad(&n->b, n->in[0], pads.at, fill, mode);
+    if (!build_is_moved(x))
+        return build_pad(&n->b, x, pads.at, fill, mode);
+    for (uint32_t i = 0; i < 2 * rank; i++)
+        moved[2 * moved_axis(i / 2, rank, rank) + i % 2] = pads.at[i];
+    return build_channels_last(&n->b,
+                               build_pad(&n->b, build_channels_first(&n->b, x), moved, fill, mode));
 }
 
 const Expr *tv_mirror_pad(TvNode *n)

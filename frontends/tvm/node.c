@@ -227,11 +227,123 @@ static bool check_operands(const TvNode *n)
     return true;
 }
 
+/* ---- images with their channels last ------------------------------------------------------------------ */
+
+/* Convolutions see data in NHWC as NCHW, moved back behind them.  What works on cells, or along one
+ * axis, does so before they are moved back, so that the moves of neighbours cancel. */
+
+/* The rank of operands that are moved; 0: none is, or others do not go with it. */
+static uint32_t moved_rank(const TvNode *n)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (expr_is_tensor(n->in[i]) && build_is_moved(n->in[i]))
+            rank = expr_rank(n->in[i]);
+    for (uint32_t i = 0; rank && i < n->nin; i++) {
+        uint32_t r = expr_rank(n->in[i]);
+
+        if (r > rank || (r < rank && r && rank != IMAGE_RANK))
+            return 0;
+    }
+    return rank;
+}
+
+static bool move_cells(TvNode *n)
+{
+    uint32_t     rank = moved_rank(n);
+    const Expr **in = NEW_ARRAY(n->b.c->arena, const Expr *, n->nin + 1);
+
+    for (uint32_t i = 0; rank && i < n->nin; i++) {
+        in[i] = rank == IMAGE_RANK            ? build_cells_moved(&n->b, n->in[i])
+                : expr_rank(n->in[i]) == rank ? build_channels_first(&n->b, n->in[i])
+                                              : n->in[i];
+        if (!in[i])
+            return false;
+    }
+    if (rank)
+        n->in = in;
+    return rank != 0;
+}
+
+/* The value that `axis` has without being given. */
+static int64_t usual_axis(const TvNode *n)
+{
+    const AttrRecord *r = n->row->relay ? op_find(n->b.c, n->row->relay)->attrs : NULL;
+
+    for (uint32_t i = 0; r && i < r->nfields; i++)
+        if (!strcmp(r->fields[i].name, "axis") && r->fields[i].fallback)
+            return strtoll(r->fields[i].fallback, NULL, 10);
+    return -1;
+}
+
+static bool move_axis(TvNode *n)
+{
+    const Build *b = &n->b;
+    bool         tuple = n->row->takes == TV_TUPLE;
+    uint32_t     rank, axis, count = tuple ? n->in[0]->type->n : 1;
+    const Expr **parts = NEW_ARRAY(b->c->arena, const Expr *, count), **in, *first = NULL;
+    TvAttr      *attrs = NEW_ARRAY(b->c->arena, TvAttr, n->nattrs + 1);
+    int64_t      given = tv_int(n, "axis", usual_axis(n));
+    uint32_t     nattrs = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = tuple ? build_proj(b, n->in[0], i) : n->in[0];
+        if (parts[i] && build_is_moved(parts[i]))
+            first = parts[i];
+    }
+    rank = first ? expr_rank(first) : 0;
+    if (!first || given < -(int64_t)rank || given >= (int64_t)rank ||
+        !build_axis(b, given, rank, rank, &axis))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!parts[i] || expr_rank(parts[i]) != rank ||
+            !(parts[i] = build_channels_first(b, parts[i])))
+            return false;
+    for (uint32_t i = 0; i < n->nattrs; i++)
+        if (strcmp(n->attrs[i].name, "axis") != 0)
+            attrs[nattrs++] = n->attrs[i];
+    attrs[nattrs++] =
+        (TvAttr){intern(b->c->strings, "axis"), {.kind = TV_INT, .i = axis, .f = (double)axis}};
+    in = NEW_ARRAY(b->c->arena, const Expr *, n->nin);
+    for (uint32_t i = 0; i < n->nin; i++)
+        in[i] = n->in[i];
+    in[0] = tuple ? expr_tuple(b->c, count, parts, b->loc) : parts[0];
+    n->in = in;
+    n->attrs = attrs;
+    n->nattrs = nattrs;
+    return true;
+}
+
+/* A tensor, or the first one of a tuple (nn.batch_norm). */
+static const Expr *moved_back(const TvNode *n, const Expr *y)
+{
+    const Build *b = &n->b;
+    const Expr **parts;
+
+    if (!y || y->type->kind != TYPE_TUPLE)
+        return build_channels_last(b, y);
+    parts = NEW_ARRAY(b->c->arena, const Expr *, y->type->n);
+    for (uint32_t i = 0; i < y->type->n; i++)
+        parts[i] = i ? build_proj(b, y, i) : build_channels_last(b, build_proj(b, y, i));
+    return parts[0] ? expr_tuple(b->c, y->type->n, parts, b->loc) : NULL;
+}
+
 const Expr *tv_convert(TvNode *n)
 {
-    uint32_t before = diag_errors(n->b.c->diags);
+    uint32_t    before = diag_errors(n->b.c->diags);
+    bool        moved;
+    const Expr *y;
 
     for (uint32_t i = 0; i < n->nattrs; i++)
         check_attr(n, &n->attrs[i]);
-    return check_operands(n) && diag_errors(n->b.c->diags) == before ? n->row->convert(n) : NULL;
+    if (!check_operands(n) || diag_errors(n->b.c->diags) != before)
+        return NULL;
+    moved = n->row->moves == TV_CELLS  ? move_cells(n)
+            : n->row->moves == TV_AXIS ? move_axis(n)
+                                       : false;
+    if (diag_errors(n->b.c->diags) != before)
+        return NULL;
+    y = n->row->convert(n);
+    return moved ? moved_back(n, y) : y;
 }

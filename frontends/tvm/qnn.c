@@ -92,6 +92,16 @@ static const Expr *clipped(const Build *b, const Expr *x, DType t)
     return x ? build_cast(b, build_clip(b, x, dtype_min(t), dtype_max(t)), t) : NULL;
 }
 
+/* The first operands are tensors of integers. */
+static bool check_ints(const TvNode *n, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!dtype_is_int(expr_dtype(n->in[i])))
+            return tv_error(n, E_IMPORT, "operand %u is %s, not of integers", i,
+                            type_text(n->b.c, n->in[i]->type));
+    return true;
+}
+
 /* ---- fixed point ------------------------------------------------------------------------------------ */
 
 /* v = multiplier / 2^31 * 2^shift. */
@@ -234,8 +244,10 @@ const Expr *tv_requantize(TvNode *n)
         (!tv_dtype(compute, &r.compute) || dtype_bytes(r.compute) < 4 ||
          (!dtype_is_float(r.compute) && !dtype_eq(r.compute, DT_I64))))
         return tv_error(n, E_IMPORT, "'compute_dtype' is %s", compute);
-    if (!tv_type(n, "out_dtype", &t))
+    if (!tv_type(n, "out_dtype", &t) || !check_ints(n, 1))
         return NULL;
+    if (!dtype_is_int(t))
+        return tv_error(n, E_IMPORT, "'out_dtype' is %s", dtype_text(n->b.c, t));
     return requantized(n, n->in, r, t);
 }
 
@@ -287,7 +299,7 @@ const Expr *tv_qnn_conv(TvNode *n)
 {
     TvConv k;
 
-    if (!tv_read_conv(n, &k))
+    if (!check_ints(n, 2) || !tv_read_conv(n, &k))
         return NULL;
     k.conv.x = centred(n, k.conv.x, n->in[2], 1, DT_I32);
     k.conv.w = centred(n, k.conv.w, n->in[3], k.conv.transposed, DT_I32);
@@ -301,7 +313,7 @@ const Expr *tv_qnn_dense(TvNode *n)
     const Expr *w = centred(n, n->in[1], n->in[3], 0, DT_I32);
     int64_t     units = tv_int(n, "units", 0);
 
-    if (!x || !w || !tv_type(n, "out_dtype", &t))
+    if (!check_ints(n, 2) || !x || !w || !tv_type(n, "out_dtype", &t))
         return NULL;
     if (units && units != build_dim(&n->b, w, 0))
         return tv_error(n, E_IMPORT, "'units' is %lld for weights %s", (long long)units,
@@ -331,6 +343,8 @@ const Expr *tv_qnn_sum(TvNode *n)
     const Expr       *zero = build_cast(b, n->in[7], DT_I32);
     bool              sum = !strcmp(n->row->relay, "add");
 
+    if (!check_ints(n, 2))
+        return NULL;
     x = build2(b, n->row->relay, x, y, NULL);
     return clipped(b, build2(b, sum ? "subtract" : "add", x, zero, NULL), expr_dtype(n->in[0]));
 }
@@ -343,7 +357,7 @@ const Expr *tv_qnn_mul(TvNode *n)
     const Expr  *y = centred(n, n->in[1], n->in[5], tv_int(n, "rhs_axis", -1), DT_I32);
     Scales       s, v;
 
-    if (!read_scales(n, n->in[2], &s) || !read_scales(n, n->in[4], &v))
+    if (!check_ints(n, 2) || !read_scales(n, n->in[2], &s) || !read_scales(n, n->in[4], &v))
         return NULL;
     if (s.n != v.n || (s.n > 1 && axis != tv_int(n, "rhs_axis", -1)))
         return tv_error(n, E_UNSUPPORTED, "%u and %u scales, or some of different axes", s.n, v.n);
@@ -386,7 +400,7 @@ const Expr *tv_qnn_concatenate(TvNode *n)
 /* In floats. */
 const Expr *tv_qnn_unary(TvNode *n)
 {
-    const Expr *x = dequantized(n, n->in[0], n->in[1], n->in[2], -1);
+    const Expr *x = check_ints(n, 1) ? dequantized(n, n->in[0], n->in[1], n->in[2], -1) : NULL;
 
     x = !x                                   ? NULL
         : !strcmp(n->row->relay, "multiply") ? build_hard_swish(&n->b, x)
@@ -401,7 +415,7 @@ const Expr *tv_qnn_leaky_relu(TvNode *n)
     double       alpha = tv_float(n, "alpha", 0.25), rest = 1 - alpha;
     const Expr  *x = at_result(n, n->in, -1), *y, *zero = build_cast(b, n->in[4], DT_I32);
 
-    if (!x || !zero)
+    if (!check_ints(n, 1) || !x || !zero)
         return NULL;
     if (!(alpha >= 0 && alpha <= 1))
         return tv_error(n, E_UNSUPPORTED, "'alpha' is %g", alpha);
@@ -419,7 +433,7 @@ const Expr *tv_qnn_avg_pool(TvNode *n)
     TvNode       pool = *n;
     const Expr  *x = at_result(n, n->in, -1), *y;
 
-    if (!x)
+    if (!check_ints(n, 1) || !x)
         return NULL;
     x = build_cast(b, x, DT_F64); /* sums are exact, and quotients on the right side of a number */
     pool.in = &x;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define none NULL
-#define TV(name, least, most, takes, relay, attrs, convert) \
-    {name, least, most, TV_##takes, relay, attrs, convert},
+#define TV(name, least, most, takes, moves, relay, attrs, convert) \
+    {name, least, most, TV_##takes, TV_##moves, relay, attrs, convert},
 static const TvRow rows[] = {
 #include "frontends/tvm/ops.def"
 };

@@ -219,6 +219,27 @@ const Expr *tv_take(TvNode *n)
     return build2(b, "take", x, n->in[1], a);
 }
 
+/* Of images with their channels last, before these are moved back. */
+const Expr *tv_reduce(TvNode *n)
+{
+    const Expr *x = n->in[0];
+    uint32_t    rank = expr_rank(x), count;
+    int64_t     axes[MAX_RANK];
+    Ints        v;
+    bool        keep = tv_bool(n, "keepdims", false);
+
+    if (!build_is_moved(x) || tv_bool(n, "exclude", false))
+        return tv_rename(n);
+    if (!tv_ints(n, "axis", &v))
+        return NULL;
+    if (!v.n)
+        return tv_rename(n);
+    if (!build_axes(&n->b, v, rank, rank, &count, axes))
+        return NULL;
+    x = build_reduce_moved(&n->b, n->row->relay, build_channels_first(&n->b, x), count, axes, keep);
+    return keep ? build_channels_last(&n->b, x) : x;
+}
+
 /* Without an axis, over all cells. */
 const Expr *tv_arg_reduce(TvNode *n)
 {

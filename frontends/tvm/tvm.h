@@ -81,10 +81,14 @@ typedef struct TvNode TvNode;
 typedef const Expr   *TvConvert(TvNode *n);
 /* TUPLE: one operand, a tuple of tensors; MIXED: the converter looks at them */
 typedef enum { TV_TENSORS, TV_TUPLE, TV_MIXED } TvTakes;
+/* What becomes of images with their channels last: the converter sees to it, or it works on cells,
+ * or along one axis. */
+typedef enum { TV_STAYS, TV_CELLS, TV_AXIS } TvMoves;
 typedef struct {
     const char *name;
     uint32_t    least, most; /* operands */
     TvTakes     takes;
+    TvMoves     moves;
     const char *relay, *attrs;
     TvConvert  *convert;
 } TvRow;
@@ -222,7 +226,7 @@ const Expr *tv_body(TvParser *p); /* up to its } */
 
 /* The converters of ops.def. */
 #define none NULL
-#define TV(name, least, most, takes, relay, attrs, convert) TvConvert convert;
+#define TV(name, least, most, takes, moves, relay, attrs, convert) TvConvert convert;
 #include "frontends/tvm/ops.def"
 #undef TV
 #undef none
