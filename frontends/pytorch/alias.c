@@ -19,7 +19,7 @@ PtValue pt_tensor_value(Ctx *c, const Expr *e)
     return (PtValue){.t = t};
 }
 
-static const Expr *made_anew(PtNode *n, PtTensor *t, const Expr *base)
+static const Expr *made_anew(PtNode *n, PtTensor *t, const PtTensor *base)
 {
     PtNode   m = pt_node(n->im, t->made);
     PtValue *v = m.out;
@@ -48,7 +48,7 @@ const Expr *pt_read(PtNode *n, PtTensor *t)
                             "another name, and may be a copy of it or not");
         if (!x->base || x->of_base == x->base->version)
             continue;
-        if (!(x->e = made_anew(n, x, x->base->e)))
+        if (!(x->e = made_anew(n, x, x->base)))
             return NULL;
         x->of_base = x->base->version;
         x->version++;
@@ -73,9 +73,13 @@ static const Expr *permuted_back(PtNode *n, const PtOp *made, const Expr *e)
 /* The base of t, of which t is e. */
 static const Expr *put_back(PtNode *n, PtTensor *t, const Expr *base, const Expr *e)
 {
-    PtNode m = pt_node(n->im, t->made);
+    PtNode   m = pt_node(n->im, t->made);
+    PtTensor changed = *t;
 
-    m.self = e;
+    if (t->cells != PT_REAL && t->made->row->alias != RESHAPED)
+        return pt_error(n, E_UNSUPPORTED, "it changes a part of what is complex or quantized");
+    changed.e = e;
+    m.self = &changed;
     switch (t->made->row->alias) {
     case RESHAPED: return build_reshape_to(&n->b, e, expr_rank(base), expr_forms(base).at);
     case SWAPPED: return pt_convert(&m) ? m.out->t->e : NULL;

@@ -147,7 +147,9 @@ static bool read_payload(Archive *a, const char *folder, const char *name, const
         return true;
     }
     p->dtype_number = json_integer_value(json_object_get(meta, "dtype"));
-    p->known = pt_dtype(p->dtype_number, &p->dtype) &&
+    p->complex = p->dtype_number == PT_COMPLEX64;
+    p->dtype = DT_F32;
+    p->known = (p->complex || pt_dtype(p->dtype_number, &p->dtype)) &&
                json_integer_value(json_object_get(meta, "layout")) == 7;
     if (!read_sizes(a->c, json_object_get(meta, "sizes"), &p->sizes) ||
         !read_sizes(a->c, json_object_get(meta, "strides"), &p->strides) ||

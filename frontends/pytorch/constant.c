@@ -45,8 +45,30 @@ static bool inside(const PtPayload *p, uint32_t size, int64_t *cells, bool *rows
     return next == 0 || (uint64_t)last < p->data.n / size;
 }
 
+/* Pairs of numbers as one dimension more. */
+static const PtPayload *as_pairs(Ctx *c, const PtPayload *p)
+{
+    PtPayload *q = arena_dup(c->arena, p, sizeof *p);
+    uint32_t   n = p->sizes.n;
+    int64_t   *sizes = NEW_ARRAY(c->arena, int64_t, n + 1),
+            *strides = NEW_ARRAY(c->arena, int64_t, n + 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        sizes[i] = p->sizes.at[i];
+        if (!checked_mul(p->strides.at[i], 2, &strides[i]))
+            return NULL;
+    }
+    sizes[n] = 2, strides[n] = 1;
+    q->sizes = (Ints){n + 1, sizes};
+    q->strides = (Ints){n + 1, strides};
+    q->complex = false;
+    return n < MAX_RANK && checked_mul(p->offset, 2, &q->offset) ? q : NULL;
+}
+
 const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p)
 {
+    const PtPayload *pairs = p->complex && p->known ? as_pairs(c, p) : p;
+
     const uint8_t *at;
     int64_t        cells;
     uint32_t       size;
@@ -60,6 +82,9 @@ const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p)
     if (!p->known)
         return error_at(c, E_UNSUPPORTED, loc, "'%s' has element type %lld, which is not supported",
                         p->name, (long long)p->dtype_number);
+    if (!pairs)
+        return error_at(c, E_IMPORT, loc, "'%s' is too large", p->name);
+    p = pairs;
     size = dtype_bytes(p->dtype);
     if (!inside(p, size, &cells, &rows))
         return error_at(c, E_IMPORT, loc, "'%s' has %zu bytes of data, which do not fit its shape",

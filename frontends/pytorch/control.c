@@ -42,7 +42,7 @@ static bool tensors_at(PtNode *n, uint32_t i, Tensors *out)
 
         if (!v || !v->t)
             return pt_error(n, E_UNSUPPORTED, "argument %u of its graph is no tensor", k);
-        if (!(out->at[out->n++] = pt_read(n, v->t)))
+        if (!(out->at[out->n++] = pt_real(n, v->t)))
             return false;
     }
     return true;
@@ -80,7 +80,7 @@ static bool graph_of(PtNode *n, const PtGraph *g, const Tensors *in, const Expr 
     }
     ok = pt_region(n, g, in->n, values, made);
     for (uint32_t i = 0; i < g->nout && ok; i++)
-        ok = (made[i].t && (out[i] = pt_read(n, made[i].t))) ||
+        ok = (made[i].t && (out[i] = pt_real(n, made[i].t))) ||
              pt_error(n, E_UNSUPPORTED, "output %u of its graph is no tensor", i);
     n->im->scope = scope;
     return ok;

@@ -58,7 +58,8 @@ bool pt_convert(PtNode *n)
 {
     Ctx *c = n->b.c;
 
-    if (n->p->row->convert(n) && diag_errors(c->diags) == n->errors && check_read(n))
+    if ((pt_has_cells(n) ? pt_convert_cells(n) : n->p->row->convert(n)) &&
+        diag_errors(c->diags) == n->errors && check_read(n))
         return true;
     diag_drop(c->diags, n->errors + 1); /* what follows from the first */
     if (diag_errors(c->diags) == n->errors)
@@ -137,8 +138,9 @@ static bool in_place(PtNode *n)
         n->p->nin && n->p->in[0].kind == PT_TENSOR ? pt_value_of(n->im, &n->p->in[0]) : NULL;
     const Expr *was, *e;
 
-    if (!v || !v->t || !n->out[0].t)
-        return pt_error(n, E_UNSUPPORTED, "it changes something else than a tensor");
+    if (!v || !v->t || !n->out[0].t || v->t->cells != n->out[0].t->cells ||
+        v->t->scale != n->out[0].t->scale)
+        return pt_error(n, E_UNSUPPORTED, "it changes something else than a tensor of its kind");
     if (!(was = pt_read(n, v->t)))
         return false;
     e = build_cast(&n->b, n->out[0].t->e, expr_dtype(was));
@@ -251,11 +253,13 @@ static bool is_literal(const PtArg *a)
     return a->kind != PT_TENSOR && a->kind != PT_SYMBOL && a->kind != PT_OTHER;
 }
 
-static bool put_input(PtImport *im, const char *name, const Expr *e, const char *constant, Loc loc)
+static bool put_input(PtImport *im, const char *name, const Expr *e, const PtPayload *constant,
+                      Loc loc)
 {
     PtValue v = pt_tensor_value(im->c, e);
 
-    v.t->constant = constant;
+    v.t->constant = constant ? constant->name : NULL;
+    v.t->cells = constant && constant->complex ? PT_COMPLEX : PT_REAL;
     if (pt_value(im, name))
         return error_at(im->c, E_IMPORT, loc, "input '%s' is there twice", name);
     put_value(im, name, v);
@@ -291,7 +295,7 @@ static bool take_parameter(PtImport *im, const PtInput *in, Map *payloads, Loc l
 
     if (!p)
         return error_at(im->c, E_IMPORT, loc, "the archive has no '%s'", in->name);
-    return (e = pt_constant(im->c, loc, p)) && put_input(im, in->arg.text, e, in->name, loc);
+    return (e = pt_constant(im->c, loc, p)) && put_input(im, in->arg.text, e, p, loc);
 }
 
 static void see_inputs(PtImport *im, Loc loc)
@@ -386,7 +390,7 @@ static bool add_result(PtImport *im, NamedValues *r, const char *name, const PtA
     PtOp           none = {.target = "output", .name = name, .row = &pt_rows[0]};
     PtNode         n = pt_node(im, &none);
     const PtValue *v = a->kind == PT_TENSOR ? pt_value(im, a->text) : NULL;
-    const Expr    *e = v && v->t ? pt_read(&n, v->t) : number_result(im, a, loc);
+    const Expr    *e = v && v->t ? pt_real(&n, v->t) : number_result(im, a, loc);
 
     if (!e && diag_errors(im->c->diags) > n.errors)
         return false;

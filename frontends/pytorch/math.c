@@ -545,10 +545,12 @@ bool aten_identity(PtNode *n)
 
 bool aten_to(PtNode *n)
 {
-    const Expr *x = pt_tensor(n, "self"), *other;
+    const Expr *x, *other;
     DType       t;
 
-    if (!x || !pt_maybe(n, "other", &other))
+    if (pt_makes_complex(n))
+        return pt_to_complex(n);
+    if (!(x = pt_tensor(n, "self")) || !pt_maybe(n, "other", &other))
         return false;
     return pt_type(n, "dtype", expr_dtype(other ? other : x), &t) &&
            pt_done(n, build_cast(&n->b, x, t));

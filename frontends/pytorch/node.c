@@ -79,16 +79,19 @@ static const Expr *number_tensor(PtNode *n, const PtArg *a, const char *name)
 static const Expr *tensor_of(PtNode *n, const PtArg *a, const char *name)
 {
     const PtValue *v;
+    const Expr    *e;
 
     if (n->self && n->p->nin && a == &n->p->in[0])
-        return n->self;
+        return pt_meant(n, n->self, n->self->e);
     if (a->kind == PT_INT || a->kind == PT_FLOAT || a->kind == PT_BOOL || a->kind == PT_SYMBOL)
         return number_tensor(n, a, name);
     if (a->kind != PT_TENSOR)
         return missing(n, name, "a tensor");
     if (!(v = value_of(n, a)))
         return NULL;
-    return v->t ? pt_read(n, v->t) : missing(n, name, "a tensor");
+    if (!v->t)
+        return missing(n, name, "a tensor");
+    return (e = pt_read(n, v->t)) ? pt_meant(n, v->t, e) : NULL;
 }
 
 const Expr *pt_tensor(PtNode *n, const char *name)
@@ -147,7 +150,7 @@ static const Idx *form_of(PtNode *n, const PtArg *a, const char *name)
         return NULL;
     }
     if (a->kind == PT_TENSOR && (v = value_of(n, a)) && v->t) {
-        const Expr *e = pt_read(n, v->t), *fold = e ? build_fold(&n->b, e) : NULL;
+        const Expr *e = pt_real(n, v->t), *fold = e ? build_fold(&n->b, e) : NULL;
         Ints        one;
 
         if (fold && expr_ints(n->b.c, fold, &one) && one.n == 1)

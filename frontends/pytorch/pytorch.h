@@ -7,10 +7,11 @@
  *   describe.c  inputs, outputs, operators    constant.c  payloads as constants
  *   import.c    the signature, and one node after another
  *   alias.c     views, and what changes a tensor in place
+ *   cells.c     tensors of complex numbers, and quantized ones
  *   node.c      what converters ask of a node: arguments by name
  *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c random.c attention.c
- *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c backward.c control.c
- *               converters by family
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c backward.c complex.c
+ * quantized.c control.c    *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
  *
@@ -53,7 +54,8 @@ typedef struct {
     const char *path; /* of an entry of the archive */
     bool        pickled;
     DType       dtype;
-    bool        known; /* dtype is one of ours */
+    bool        known;   /* dtype is one of ours */
+    bool        complex; /* pairs of dtype */
     int64_t     dtype_number;
     Ints        sizes, strides;
     int64_t     offset; /* in cells */
@@ -210,19 +212,32 @@ const PtRow *pt_match(Ctx *c, PtOp *op, bool *known);
 
 /* ---- import.c --------------------------------------------------------------------------------------- */
 
+/* What the cells of a tensor stand for (cells.c). */
+typedef enum {
+    PT_REAL,
+    PT_COMPLEX,  /* e [.., 2]: real and imaginary parts */
+    PT_QUANTIZED /* e: integers */
+} PtCells;
+typedef struct {
+    const Expr *scale, *zero; /* f32, and of the integers' type; [] or [C] */
+    int64_t     axis;         /* of C; -1: none */
+} PtScale;
+
 typedef struct PtTensor PtTensor;
 struct PtTensor {
-    const Expr *e; /* NULL: it is read from its base first */
-    PtTensor   *base;
-    const PtOp *made;     /* of a view: by this node */
-    uint32_t    out;      /* .. as this output */
-    uint32_t    version;  /* how often it was changed */
-    uint32_t    of_base;  /* the base's version when it was read */
-    bool        maybe;    /* of the base: it has its memory or not */
-    bool        spoilt;   /* what may be its memory was changed by another name */
-    uint32_t    scope;    /* of the branch that made it; 0: none */
-    const char *constant; /* the buffer or parameter that it is */
-    const char *input;    /* the user's input that it is */
+    PtCells        cells;
+    const PtScale *scale; /* QUANTIZED */
+    const Expr    *e;     /* NULL: it is read from its base first */
+    PtTensor      *base;
+    const PtOp    *made;     /* of a view: by this node */
+    uint32_t       out;      /* .. as this output */
+    uint32_t       version;  /* how often it was changed */
+    uint32_t       of_base;  /* the base's version when it was read */
+    bool           maybe;    /* of the base: it has its memory or not */
+    bool           spoilt;   /* what may be its memory was changed by another name */
+    uint32_t       scope;    /* of the branch that made it; 0: none */
+    const char    *constant; /* the buffer or parameter that it is */
+    const char    *input;    /* the user's input that it is */
 };
 
 struct PtValue {
@@ -249,16 +264,19 @@ typedef struct PtImport {
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
 } PtImport;
 
+typedef enum { PT_AS_IS, PT_REAL_PARTS, PT_IMAGINARY_PARTS, PT_INTEGERS, PT_MEANT } PtHow;
 struct PtNode {
-    Build       b;
-    PtImport   *im;
-    const PtOp *p;
-    const char *relay;
-    PtValue    *out;
-    uint32_t    nout;
-    bool       *read; /* of each of its arguments */
-    uint32_t    errors;
-    const Expr *self; /* instead of the first argument: a view is made anew */
+    Build           b;
+    PtImport       *im;
+    const PtOp     *p;
+    const char     *relay;
+    PtValue        *out;
+    uint32_t        nout;
+    bool           *read; /* of each of its arguments */
+    uint32_t        errors;
+    const PtTensor *self;  /* instead of the first argument: a view is made anew */
+    PtHow           how;   /* what it sees of tensors whose cells are not real */
+    bool            mixed; /* PARTS: real tensors are complex numbers, too, not positions */
 };
 
 PtValue *pt_value(PtImport *im, const char *name);
@@ -281,7 +299,7 @@ bool pt_survey(PtImport *im, PtGraph *g); /* the rows of all nodes; false with e
 /* ---- alias.c ---------------------------------------------------------------------------------------- */
 
 PtValue pt_tensor_value(Ctx *c, const Expr *e);
-/* What it is now; NULL with an error at the node that reads it. */
+/* What it is now, whatever its cells stand for; NULL with an error at the node that reads it. */
 const Expr *pt_read(PtNode *n, PtTensor *t);
 /* t becomes e, and so does what it is a view of. */
 bool pt_write(PtNode *n, PtTensor *t, const Expr *e);
@@ -290,8 +308,36 @@ void pt_note_views(PtNode *n);
 /* part.c: x with `part` where a slice or selection of it was. */
 const Expr *pt_scattered(PtNode *n, bool slice, const Expr *x, const Expr *part);
 
+/* ---- cells.c, complex.c, quantized.c ------------------------------------------------------------------ */
+
+bool            pt_has_cells(PtNode *n);     /* is one of its tensors complex or quantized? */
+bool            pt_convert_cells(PtNode *n); /* of such a node */
+const PtTensor *pt_given(PtNode *n, const PtArg *a); /* NULL: it is no tensor */
+const Expr     *pt_real(PtNode *n, PtTensor *t); /* pt_read; an error if its cells are not real */
+/* What the node sees of t, whose cells are e. */
+const Expr *pt_meant(PtNode *n, const PtTensor *t, const Expr *e);
+const Expr *pt_part(const Build *b, const Expr *e, int64_t part); /* real, imaginary */
+const Expr *pt_complex(const Build *b, const Expr *re, const Expr *im);
+enum {
+    PT_COMPLEX64 = 10,
+    TS_COMPLEX64 = 9
+}; /* element types, as pt_dtype and ts_scalar_type number them */
+bool       pt_makes_complex(PtNode *n); /* is it a cast to complex numbers? */
+bool       pt_to_complex(PtNode *n);
+PtConvert *pt_complex_form(PtConvert *fn); /* NULL: none */
+bool       pt_knows_complex(PtConvert *fn);
+bool       pt_knows_quantized(PtConvert *fn);
+
+/* Packed parameters are lists of so many items. */
+enum { PT_PACKED_CONV = 8, PT_PACKED_LINEAR = 2 };
+bool pt_quantized_type(int64_t number, DType *out); /* of TorchScript's qint8 and its sisters */
+const PtScale *pt_scale(const Build *b, double scale, int64_t zero, DType t);
+const Expr    *pt_dequantized(const Build *b, const Expr *x, const PtScale *s);
+const Expr    *pt_quantized(const Build *b, const Expr *x, const PtScale *s, DType t);
+
 /* ---- constant.c ------------------------------------------------------------------------------------- */
 
+/* Of complex numbers: [.., 2]. */
 const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p);
 
 /* ---- node.c ----------------------------------------------------------------------------------------- */

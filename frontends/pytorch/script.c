@@ -139,6 +139,7 @@ static bool add_output(Frame *f, NamedValues *r, const char *name, const TsValue
     if (v->kind != TS_TENSOR && !ts_is_number(v))
         return error_at(f->s->c, E_UNSUPPORTED, f->s->loc, "forward() returns %s",
                         ts_kind_text(f->s, v));
+    f->target = *name ? name : "output_0";
     if (!(e = ts_read(f, v)))
         return false;
     if (v->kind == TS_FLOAT)
@@ -204,14 +205,27 @@ static bool describe_input(Script *s, const char *name, const TsExpr *type, Sign
     return true;
 }
 
+static Script script_of(Ctx *c, const char *path, const ImportOptions *o)
+{
+    static const PtProgram none = {.major = 0};
+    Script                 s = {.c = c, .path = path, .loc = {.file = path}};
+
+    s.im = (PtImport){
+        .c = c, .path = path, .program = &none, .shapes = shapes_new(c, o), .script = true};
+    s.im.values = map_new(c->arena);
+    s.im.metas = map_new(c->arena);
+    s.findings = (Findings){.path = path, .noun = "call"};
+    return s;
+}
+
 bool ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 {
-    Script            s = {.c = c, .path = path, .loc = {.file = path}};
-    const TsFunction *forward;
-    SignatureTensor  *in;
-    TsValue           module;
+    static const ImportOptions none;
+    Script                     s = script_of(c, path, &none);
+    const TsFunction          *forward;
+    SignatureTensor           *in;
+    TsValue                    module;
 
-    s.im = (PtImport){.c = c, .path = path, .script = true};
     if (!ts_open(&s, file) || !ts_load_module(&s, &module) ||
         !(forward = ts_method(module.object->class, "forward")))
         return false;
@@ -225,16 +239,10 @@ bool ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 
 const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o)
 {
-    static const PtProgram none = {.major = 0};
-    Script                 s = {.c = c, .path = path, .loc = {.file = path}};
-    const TsFunction      *forward;
-    TsValue                module;
+    Script            s = script_of(c, path, o);
+    const TsFunction *forward;
+    TsValue           module;
 
-    s.im = (PtImport){
-        .c = c, .path = path, .program = &none, .shapes = shapes_new(c, o), .script = true};
-    s.im.values = map_new(c->arena);
-    s.im.metas = map_new(c->arena);
-    s.findings = (Findings){.path = path, .noun = "call"};
     if (!ts_open(&s, file) || !ts_load_constants(&s) || !ts_load_module(&s, &module))
         return NULL;
     forward = ts_method(module.object->class, "forward");

@@ -11,7 +11,8 @@
  *   script_run.c     statements                script_expr.c    expressions
  *   script_call.c    calls of operators, methods and functions
  *   script_value.c   values                    script_flow.c    what values of the run decide
- *   script_number.c script_list.c              functions of numbers and lists (script.def)
+ *   script_number.c script_list.c script_packed.c   functions of numbers, lists and packed
+ *                    parameters (script.def)
  *   script.c         inputs, outputs
  *
  * The program is run once, on values of which some are not known: tensors are expressions of Relay,
@@ -211,6 +212,7 @@ typedef struct {
     uint32_t    ordinal; /* of operators */
     uint64_t    steps;   /* statements so far */
     uint32_t    depth;   /* of calls and expressions */
+    uint32_t    loading; /* objects that their own code is making: what it sets is no change */
     Findings    findings;
     VEC(const char *) changed; /* attributes, "_model._state" */
     VEC(TsJournal) journal;    /* of the branches that are run */
@@ -250,7 +252,8 @@ const char *ts_kind_text(Script *s, const TsValue *v); /* "a list" */
 /* A tensor of no dimension. */
 const Expr *ts_number_expr(Frame *f, const TsValue *v);
 const Expr *ts_read(Frame *f, const TsValue *v); /* of a tensor or number; NULL with an error */
-bool        ts_same(const TsValue *a, const TsValue *b); /* surely */
+bool        ts_dims(Frame *f, const TsValue *v, Dims *out); /* of a tensor or number */
+bool        ts_same(const TsValue *a, const TsValue *b);    /* surely */
 TsField    *ts_field(const TsObject *o, const char *name);
 void        ts_put_field(Script *s, TsObject *o, const char *name, TsValue v);
 
@@ -280,7 +283,12 @@ bool ts_if(Frame *f, const TsStatement *s, const TsValue *cond);
 bool ts_loop(Frame *f, const TsStatement *s);
 bool ts_truth(Frame *f, TsValue *v); /* as a BOOL */
 
-/* ---- script_number.c, script_list.c: rows of script.def -------------------------------------------------- */
+/* ---- script_packed.c ---------------------------------------------------------------------------------- */
+
+/* The state of a pickled torch.classes.quantized object of that name as packed parameters. */
+bool ts_packed(Script *s, const char *class, const TsValue *state, const char *path, TsValue *out);
+
+/* ---- script_number.c, script_list.c, script_packed.c: rows of script.def -------------------------------------------------- */
 
 typedef struct {
     Frame             *f;

@@ -20,7 +20,7 @@ static bool pass(TsCall *k)
 bool ts_length(TsCall *k)
 {
     const TsValue *x = &k->at[0];
-    const Expr    *e;
+    Dims           dims;
 
     if (x->items)
         return done(k, ts_int(k->f->s, x->items->list.n / (x->kind == TS_DICT ? 2 : 1)));
@@ -32,45 +32,65 @@ bool ts_length(TsCall *k)
         if (fn)
             return ts_call_function(k->f, fn, x->object, 0, NULL, NULL, k->out);
     }
-    if (!(e = ts_read(k->f, x)))
+    if (!ts_dims(k->f, x, &dims))
         return false;
-    if (expr_rank(e) == 0)
+    if (dims.n == 0)
         return ts_error(k->f, E_IMPORT, "the length of a scalar");
-    return done(k, ts_form(expr_form(e, 0)));
+    return done(k, ts_form(dims.at[0]));
 }
 
 bool ts_size(TsCall *k)
 {
-    const Expr *e = ts_read(k->f, &k->at[0]);
-    int64_t     at, rank;
+    int64_t at, rank;
+    Dims    dims;
 
-    if (!e)
+    if (!ts_dims(k->f, &k->at[0], &dims))
         return false;
-    rank = expr_rank(e);
+    rank = dims.n;
     if (k->n == 1) {
         *k->out = ts_items(k->f->s, TS_LIST, 0, NULL);
         for (uint32_t i = 0; i < rank; i++)
-            vec_push(k->f->s->c->arena, &k->out->items->list, ts_form(expr_form(e, i)));
+            vec_push(k->f->s->c->arena, &k->out->items->list, ts_form(dims.at[i]));
         return true;
     }
     if (!ts_known_int(&k->at[1], &at) || at < -rank || at >= rank)
-        return ts_error(k->f, E_IMPORT, "a dimension that %s does not have",
-                        type_text(k->f->s->c, e->type));
-    return done(k, ts_form(expr_form(e, (uint32_t)(at < 0 ? at + rank : at))));
+        return ts_error(k->f, E_IMPORT, "a dimension that a tensor of %lld does not have",
+                        (long long)rank);
+    return done(k, ts_form(dims.at[at < 0 ? at + rank : at]));
 }
 
 bool ts_rank(TsCall *k)
 {
-    const Expr *e = ts_read(k->f, &k->at[0]);
+    Dims dims;
 
-    return e && done(k, ts_int(k->f->s, expr_rank(e)));
+    return ts_dims(k->f, &k->at[0], &dims) && done(k, ts_int(k->f->s, dims.n));
 }
 
 bool ts_cells(TsCall *k)
 {
-    const Expr *e = ts_read(k->f, &k->at[0]);
+    const Idx *cells = idx_const(k->f->s->c->arith, 1);
+    Dims       dims;
 
-    return e && done(k, ts_form(type_cells(k->f->s->c, e->type)));
+    if (!ts_dims(k->f, &k->at[0], &dims))
+        return false;
+    for (uint32_t i = 0; i < dims.n; i++)
+        cells = idx_mul(k->f->s->c->arith, cells, dims.at[i]);
+    return done(k, ts_form(cells));
+}
+
+static bool has_cells(const TsValue *v, PtCells cells)
+{
+    return v->kind == TS_TENSOR && v->t->cells == cells;
+}
+
+bool ts_is_complex(TsCall *k)
+{
+    return done(k, ts_bool(k->f->s, has_cells(&k->at[0], PT_COMPLEX)));
+}
+
+bool ts_is_quantized(TsCall *k)
+{
+    return done(k, ts_bool(k->f->s, has_cells(&k->at[0], PT_QUANTIZED)));
 }
 
 bool ts_dtype(TsCall *k)
@@ -86,9 +106,12 @@ bool ts_dtype(TsCall *k)
 
 bool ts_is_float(TsCall *k)
 {
-    const Expr *e = ts_read(k->f, &k->at[0]);
+    const Expr *e;
 
-    return e && done(k, ts_bool(k->f->s, dtype_is_float(expr_dtype(e))));
+    if (has_cells(&k->at[0], PT_COMPLEX) || has_cells(&k->at[0], PT_QUANTIZED))
+        return ts_no(k);
+    return (e = ts_read(k->f, &k->at[0])) &&
+           done(k, ts_bool(k->f->s, dtype_is_float(expr_dtype(e))));
 }
 
 bool ts_device(TsCall *k)

@@ -29,23 +29,33 @@ static bool wrong(Loader *l, const char *path, const char *what)
 
 /* ---- tensors -------------------------------------------------------------------------------------- */
 
-static bool storage_type(const char *class, DType *out)
+typedef struct {
+    const char *class;
+    DType   dtype;
+    PtCells cells;
+} Storage;
+
+static const Storage *storage_of(const char *class)
 {
-    static const struct {
-        const char *class;
-        DType dtype;
-    } types[] = {{"torch.ByteStorage", DT_U8},   {"torch.CharStorage", DT_I8},
-                 {"torch.ShortStorage", DT_I16}, {"torch.IntStorage", DT_I32},
-                 {"torch.LongStorage", DT_I64},  {"torch.HalfStorage", DT_F16},
-                 {"torch.FloatStorage", DT_F32}, {"torch.DoubleStorage", DT_F64},
-                 {"torch.BoolStorage", DT_BOOL}, {"torch.BFloat16Storage", DT_BF16}};
+    static const Storage types[] = {{"torch.ByteStorage", DT_U8, PT_REAL},
+                                    {"torch.CharStorage", DT_I8, PT_REAL},
+                                    {"torch.ShortStorage", DT_I16, PT_REAL},
+                                    {"torch.IntStorage", DT_I32, PT_REAL},
+                                    {"torch.LongStorage", DT_I64, PT_REAL},
+                                    {"torch.HalfStorage", DT_F16, PT_REAL},
+                                    {"torch.FloatStorage", DT_F32, PT_REAL},
+                                    {"torch.DoubleStorage", DT_F64, PT_REAL},
+                                    {"torch.BoolStorage", DT_BOOL, PT_REAL},
+                                    {"torch.BFloat16Storage", DT_BF16, PT_REAL},
+                                    {"torch.ComplexFloatStorage", DT_F32, PT_COMPLEX},
+                                    {"torch.QInt8Storage", DT_I8, PT_QUANTIZED},
+                                    {"torch.QUInt8Storage", DT_U8, PT_QUANTIZED},
+                                    {"torch.QInt32Storage", DT_I32, PT_QUANTIZED}};
 
     for (uint32_t i = 0; i < COUNT(types); i++)
-        if (!strcmp(class, types[i].class)) {
-            *out = types[i].dtype;
-            return true;
-        }
-    return false;
+        if (!strcmp(class, types[i].class))
+            return &types[i];
+    return NULL;
 }
 
 static bool ints(Loader *l, const Pickle *p, Ints *out)
@@ -64,12 +74,57 @@ static bool ints(Loader *l, const Pickle *p, Ints *out)
     return true;
 }
 
+/* (torch.per_tensor_affine, scale, zero), or (torch.per_channel_affine, scales, zeros, axis) */
+static bool make_scale(Loader *l, const Pickle *p, const char *path, DType t, Ints sizes,
+                       const PtScale **out)
+{
+    Script  *s = l->s;
+    Build    b = {.c = s->c, .loc = s->loc, .what = path};
+    PtScale *scale = NEW(s->c->arena, PtScale);
+    TsValue  of, zero;
+    int64_t  axis;
+
+    if (p->kind != PICKLE_TUPLE || p->items.n < 3 || p->items.at[0]->kind != PICKLE_GLOBAL)
+        return wrong(l, path, "quantized tensor");
+    if (!make(l, p->items.at[1], path, &of) || !make(l, p->items.at[2], path, &zero))
+        return false;
+    if (!strcmp(p->items.at[0]->text, "torch.per_tensor_affine")) {
+        double  v;
+        int64_t z;
+
+        if (!ts_known_float(&of, &v) || !ts_known_int(&zero, &z))
+            return wrong(l, path, "quantized tensor");
+        *out = pt_scale(&b, v, z, t);
+        return true;
+    }
+    if (strcmp(p->items.at[0]->text, "torch.per_channel_affine") != 0)
+        return error_at(s->c, E_UNSUPPORTED, s->loc,
+                        "'%s' is quantized by %s, which is not supported", path,
+                        p->items.at[0]->text);
+    if (p->items.n < 4 || p->items.at[3]->kind != PICKLE_INT || of.kind != TS_TENSOR ||
+        zero.kind != TS_TENSOR)
+        return wrong(l, path, "quantized tensor");
+    axis = p->items.at[3]->i;
+    if (axis < 0 || axis >= sizes.n || expr_rank(of.t->e) != 1 || expr_rank(zero.t->e) != 1 ||
+        build_dim(&b, of.t->e, 0) != sizes.at[axis] ||
+        build_dim(&b, zero.t->e, 0) != sizes.at[axis])
+        return wrong(l, path, "quantized tensor");
+    scale->axis = axis;
+    scale->scale = build_fold(&b, build_cast(&b, of.t->e, DT_F32));
+    scale->zero = build_fold(&b, build_cast(&b, zero.t->e, t));
+    *out = scale;
+    return (scale->scale && scale->zero) || wrong(l, path, "quantized tensor");
+}
+
+/* A tensor; of _rebuild_qtensor the fifth argument says its scale. */
 static bool make_tensor(Loader *l, const Pickle *p, const char *path, TsValue *out)
 {
-    Script       *s = l->s;
-    const Pickle *args = p->args, *id;
-    PtPayload     is = {.name = path, .known = true};
-    const Expr   *e;
+    Script        *s = l->s;
+    const Pickle  *args = p->args, *id;
+    PtPayload      is = {.name = path, .known = true};
+    const Storage *storage;
+    const Expr    *e;
+    bool           scaled = str_ends(p->text, "qtensor");
 
     if (args->items.n < 4 || args->items.at[0]->kind != PICKLE_PERSISTENT ||
         args->items.at[1]->kind != PICKLE_INT)
@@ -79,10 +134,14 @@ static bool make_tensor(Loader *l, const Pickle *p, const char *path, TsValue *o
         id->items.at[2]->kind != PICKLE_TEXT || !ints(l, args->items.at[2], &is.sizes) ||
         !ints(l, args->items.at[3], &is.strides) || is.sizes.n != is.strides.n)
         return wrong(l, path, "tensor");
-    if (!storage_type(id->items.at[1]->text, &is.dtype))
+    if (!(storage = storage_of(id->items.at[1]->text)))
         return error_at(s->c, E_UNSUPPORTED, s->loc,
                         "'%s' has cells of %s, which are not supported", path,
                         id->items.at[1]->text);
+    if (scaled != (storage->cells == PT_QUANTIZED) || (scaled && args->items.n < 5))
+        return wrong(l, path, "tensor");
+    is.dtype = storage->dtype;
+    is.complex = storage->cells == PT_COMPLEX;
     is.offset = args->items.at[1]->i;
     if (!ts_entry(s, arena_printf(s->c->arena, "%s%s", l->folder, id->items.at[2]->text),
                   &is.data) ||
@@ -90,7 +149,8 @@ static bool make_tensor(Loader *l, const Pickle *p, const char *path, TsValue *o
         return false;
     *out = ts_tensor(s, e);
     out->t->constant = path;
-    return true;
+    out->t->cells = storage->cells;
+    return !scaled || make_scale(l, args->items.at[4], path, is.dtype, is.sizes, &out->t->scale);
 }
 
 /* ---- others ----------------------------------------------------------------------------------------- */
@@ -129,7 +189,8 @@ static bool make_call(Loader *l, const Pickle *p, const char *path, TsValue *out
     Script *s = l->s;
 
     if (!strcmp(p->text, "torch._utils._rebuild_tensor_v2") ||
-        !strcmp(p->text, "torch._utils._rebuild_tensor"))
+        !strcmp(p->text, "torch._utils._rebuild_tensor") ||
+        !strcmp(p->text, "torch._utils._rebuild_qtensor"))
         return make_tensor(l, p, path, out);
     if (!strcmp(p->text, "torch._utils._rebuild_parameter") && p->args->items.n)
         return make(l, p->args->items.at[0], path, out);
@@ -148,6 +209,24 @@ static bool make_call(Loader *l, const Pickle *p, const char *path, TsValue *out
     return false;
 }
 
+/* What the class's own code makes of a state; it is run as the code of forward() is. */
+static bool set_state(Loader *l, TsObject *o, const Pickle *p)
+{
+    Script           *s = l->s;
+    const TsFunction *fn = ts_method(o->class, "__setstate__");
+    Frame             f = {.s = s, .function = fn, .path = o->path};
+    TsValue           state, none;
+
+    f.values = map_new(s->c->arena);
+    if (!make(l, p, o->path, &state))
+        return false;
+    s->loading++;
+    bool ok = ts_call_function(&f, fn, o, 1, &state, NULL, &none);
+
+    s->loading--;
+    return ok;
+}
+
 static bool make_object(Loader *l, const Pickle *p, const char *path, TsValue *out)
 {
     Script *s = l->s;
@@ -156,18 +235,25 @@ static bool make_object(Loader *l, const Pickle *p, const char *path, TsValue *o
 
     if (diag_errors(s->c->diags))
         return false;
+    if (p->state && str_starts(p->text, "__torch__.torch.classes.quantized.")) {
+        TsValue state;
+
+        return make(l, p->state, path, &state) && ts_packed(s, p->text, &state, path, out);
+    }
     if (!class) {
         error_at(s->c, E_UNSUPPORTED, s->loc, "%s is of class %s, which the archive does not have",
                  *path ? arena_printf(s->c->arena, "'%s'", path) : "the model", p->text);
         return false;
     }
-    if (p->state && p->state->kind != PICKLE_DICT)
+    if (p->state && p->state->kind != PICKLE_DICT && !ts_method(class, "__setstate__"))
         return error_at(s->c, E_UNSUPPORTED, s->loc,
                         "'%s' (%s) keeps its state in a way of its own", path, p->text);
     o->class = class;
     o->path = path;
     *out = (TsValue){.kind = TS_OBJECT, .object = o};
     map_put(l->values, (uint64_t)p->id + 1, DUP_ARRAY(s->c->arena, out, 1));
+    if (p->state && ts_method(class, "__setstate__"))
+        return set_state(l, o, p->state);
     for (uint32_t i = 0; p->state && i + 1 < p->state->items.n; i += 2) {
         const Pickle *key = p->state->items.at[i];
         const char   *name;

@@ -25,7 +25,7 @@ static bool assign_attribute(Frame *f, const TsExpr *target, TsValue v)
                  ((TsJournal){of.object, target->text, had ? had->value : (TsValue){0}}));
     ts_put_field(s, of.object, target->text, v);
     had = ts_field(of.object, target->text);
-    if (of.object->path && !had->changed) {
+    if (of.object->path && !had->changed && !s->loading) {
         had->changed = true;
         vec_push(s->c->arena, &s->changed,
                  *of.object->path

@@ -156,17 +156,39 @@ const Expr *ts_number_expr(Frame *f, const TsValue *v)
     return build_cast(&b, e, t);
 }
 
+/* The node at which a statement reads a tensor. */
+static PtNode reading(Frame *f)
+{
+    PtOp *op = NEW(f->s->c->arena, PtOp);
+
+    op->target = f->function->name;
+    op->name = f->target ? f->target : "";
+    op->row = &pt_rows[0];
+    return pt_node(&f->s->im, op);
+}
+
+bool ts_dims(Frame *f, const TsValue *v, Dims *out)
+{
+    PtNode      n = reading(f);
+    const Expr *e = v->kind == TS_TENSOR ? pt_read(&n, v->t) : ts_read(f, v);
+
+    if (!e)
+        return false;
+    *out = expr_forms(e);
+    out->n -= v->kind == TS_TENSOR && v->t->cells == PT_COMPLEX;
+    return true;
+}
+
 const Expr *ts_read(Frame *f, const TsValue *v)
 {
-    PtOp op = {.target = f->function->name, .name = f->target ? f->target : "", .row = &pt_rows[0]};
     PtNode n;
 
     if (ts_is_number(v))
         return ts_number_expr(f, v);
     if (v->kind != TS_TENSOR)
         return ts_error(f, E_IMPORT, "%s where a tensor should be", ts_kind_text(f->s, v));
-    n = pt_node(&f->s->im, &op);
-    return pt_read(&n, v->t);
+    n = reading(f);
+    return pt_real(&n, v->t);
 }
 
 static bool same_items(const TsItems *a, const TsItems *b)

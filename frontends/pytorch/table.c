@@ -109,6 +109,7 @@ static bool fits(char kind, const PtArg *a)
     case 'T': return a->kind == PT_TENSOR;
     case 'i': return a->kind == PT_INT || a->kind == PT_SYMBOL || a->kind == PT_NONE;
     case 'b': return a->kind == PT_BOOL;
+    case 's': return a->kind == PT_STRING;
     case 'l': return a->kind == PT_LIST || a->kind == PT_NONE;
     case 'd': return a->kind == PT_DEVICE || a->kind == PT_NONE;
     }

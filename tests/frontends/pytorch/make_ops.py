@@ -327,6 +327,36 @@ def randomly():
         "grown": ATEN.resize(x, [7])[:6], "cut": ATEN.resize(x, [2, 2])}), [random(2, 3)])
 
 
+@family
+def complexes():
+    """Rotations as the first Llama had them, and transforms as core ATen has them."""
+    def rotated(s, x):
+        y = torch.view_as_complex(x.reshape(2, 3, 4, 2)) * s.turn
+        return {"y": torch.view_as_real(y).flatten(2), "sum": torch.view_as_real(y[:, :1] + y), "abs": y.abs()}
+    record("rotated", Of1(rotated, turn=torch.polar(torch.ones(3, 4), torch.arange(12.0).view(3, 4))), [random(2, 3, 8)])
+    record("fourier", Of1(lambda s, x: {
+        "r2c": torch.view_as_real(torch.fft.rfft2(x)), "all": torch.view_as_real(torch.fft.fftn(x, dim=(0, 2))), "c2r": torch.fft.irfftn(torch.fft.rfftn(x), s=x.shape),
+        "ortho": torch.fft.ifft(torch.fft.fft(x, norm="ortho"), norm="ortho").real, "cut": torch.view_as_real(torch.fft.rfft(x, n=4))}), [random(2, 3, 6)], core=True)
+
+
+@family
+def decomposed():
+    """What is quantized, as exporters write it."""
+    import torch.ao.quantization.fx._decomposed  # noqa: F401
+    q = torch.ops.quantized_decomposed
+
+    def net(s, x):
+        y = q.dequantize_per_tensor(q.quantize_per_tensor(x, 0.02, -7, -128, 127, torch.int8), 0.02, -7, -128, 127, torch.int8)
+        w = q.dequantize_per_channel(s.w, s.scales, s.zeros, 0, -127, 127, torch.int8)
+        z = F.conv2d(y, w, s.b)
+        scale, zero = q.choose_qparams.tensor(z, 0, 255, 1e-5, torch.uint8)
+        t = q.quantize_per_tensor.tensor(z, scale, zero, 0, 255, torch.uint8)
+        return {"y": q.dequantize_per_tensor(q.quantize_per_tensor(z, 0.05, 3, 0, 127, torch.uint8), 0.05, 3, 0, 127, torch.uint8), "scale": scale, "zero": zero,
+                "t": q.dequantize_per_tensor.tensor(t, scale, zero, 0, 255, torch.uint8)}
+    record("decomposed", Of1(net, w=torch.randint(-127, 128, (4, 3, 3, 3), dtype=torch.int8), scales=torch.rand(4) * 0.01 + 0.001, zeros=torch.zeros(4, dtype=torch.int64), b=random(4)),
+           [random(1, 3, 6, 6)])
+
+
 class Quiet(nn.Module):
     def forward(self, x):
         with torch.no_grad():

@@ -476,6 +476,101 @@ def rounds():
     return Rounds(), {"x": torch.randn(2, 3), "n": torch.tensor(4)}, False
 
 
+class Spectrum(nn.Module):
+    """Short-time transforms, there and back, and complex numbers on the way."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(16))
+        self.register_buffer("short", torch.hann_window(12))
+        self.register_buffer("turn", torch.polar(torch.ones(9, 1), torch.linspace(0, 3, 9)[:, None]))
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        s = torch.stft(x, 16, 4, window=self.window, return_complex=True)
+        t = torch.stft(x[0], 16, 8, 12, window=self.short, center=False, normalized=True, onesided=False, return_complex=True)
+        u = s * self.turn + s / 2 - 1
+        f = torch.fft.rfft(x, dim=0, norm="ortho")
+        return {"power": s.abs() ** 2, "phase": torch.cos(s[:, 1:8].angle()), "real": t.real, "imag": t.imag, "pairs": torch.view_as_real(u.transpose(1, 2)[:, 1:]),
+                "again": torch.istft(s, 16, 4, window=self.window), "cut": torch.istft(s, 16, 4, window=self.window, length=40), "f": torch.view_as_real(f.conj().resolve_conj()),
+                "back": torch.fft.irfft(torch.fft.rfft(x), n=50), "whole": torch.fft.ifft2(torch.fft.fft2(x)).real, "product": torch.view_as_real(f * torch.complex(x[:2], x[1:3])),
+                "sizes": torch.zeros(s.size(1), s.dim()), "quotient": torch.view_as_real(f / (torch.conj_physical(f) + 3))}
+
+
+@model
+def spectrum():
+    return Spectrum(), {"x": torch.randn(3, 50)}, False
+
+
+def quantized(net, x):
+    """As eager mode quantizes it: observed, with a scale for each channel of the weights."""
+    import torch.ao.quantization as quantization
+    torch.backends.quantized.engine = "fbgemm"
+    net = nn.Sequential(quantization.QuantStub(), net, quantization.DeQuantStub()).eval()
+    net.qconfig = quantization.get_default_qconfig("fbgemm")
+    quantization.prepare(net, inplace=True)
+    net(x)
+    return quantization.convert(net, inplace=True)
+
+
+class Quantizable(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.up = nn.Conv2d(3, 6, 3, 2, 1), nn.Conv2d(6, 6, 3, 1, 1, groups=6), nn.ConvTranspose2d(6, 6, 2, 2)
+        self.up.qconfig = torch.ao.quantization.default_qconfig
+        self.sum, self.join, self.line = nn.quantized.FloatFunctional(), nn.quantized.FloatFunctional(), nn.Linear(12, 5)
+        self.swish, self.leaky = nn.Hardswish(), nn.LeakyReLU(0.1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.swish(self.a(x))
+        y = self.sum.add_relu(x, self.leaky(self.b(x)))
+        y = self.join.cat([y, F.max_pool2d(self.up(y), 2)], 1)
+        y = F.adaptive_avg_pool2d(torch.relu(y), 1).flatten(1)
+        return torch.sigmoid(self.line(y))
+
+
+for NAME, TRACED in (("quantized_traced", True), ("quantized_scripted", False)):
+    MADE[NAME] = lambda traced=TRACED: (quantized(Quantizable(), torch.randn(4, 3, 8, 8)), {"input": torch.randn(2, 3, 8, 8)}, traced)
+
+
+class Dynamic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 6), nn.Linear(6, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(torch.relu(self.a(x)))
+
+
+@model
+def quantized_dynamic():
+    torch.backends.quantized.engine = "fbgemm"
+    return torch.ao.quantization.quantize_dynamic(Dynamic(), {nn.Linear}), {"x": torch.randn(3, 8)}, True
+
+
+class Integers(nn.Module):
+    """Functions of quantized tensors, which need no layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scales", torch.tensor([0.02, 0.03, 0.01]))
+        self.register_buffer("zeros", torch.tensor([0, 3, -5]))
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        q = torch.quantize_per_tensor(x, 0.03, 100, torch.quint8)
+        c = torch.quantize_per_channel(x, self.scales, self.zeros, 1, torch.qint8)
+        z = torch.ops.quantized
+        return {"ints": q.int_repr(), "channels": c.dequantize(), "cells": c.int_repr(), "zero": torch.tensor(q.q_zero_point()),
+                "mul": z.mul(q, q, 0.05, 30).dequantize(), "plus": z.add_scalar(q, 0.31).dequantize(), "times": z.mul_scalar(q, -0.5).dequantize(),
+                "relu6": z.relu6(q).dequantize(), "pool": F.max_pool2d(q, 2).dequantize(), "view": q.transpose(2, 3)[:, 1:].contiguous().view(1, -1).dequantize(),
+                "clamp": torch.clamp(q, -0.5, 0.5).dequantize(), "tanh": torch.tanh(q).int_repr(), "sigmoid": torch.sigmoid(q).int_repr(),
+                "mean": q.mean([2, 3]).dequantize(), "resize": F.interpolate(q, scale_factor=2.0).dequantize()}
+
+
+@model
+def quantized_functions():
+    return Integers(), {"x": torch.randn(1, 3, 4, 4)}, False
+
+
 if __name__ == "__main__":
     for NAME in sys.argv[1:] or MADE:
         torch.manual_seed(0)
