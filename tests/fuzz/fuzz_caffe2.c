@@ -2,8 +2,6 @@
 #include "frontends/caffe2/caffe2.h"
 #include "tests/fuzz/model.h"
 
-#include <string.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static Bytes values;
@@ -25,10 +23,7 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char mark[] = "----";
-    const uint8_t    *end = memmem(data, size, mark, 4);
-    size_t            n = end ? (size_t)(end - data) : size;
+    Bytes file = fuzz_split((Bytes){data, size}, "----", 4, &values);
 
-    values = end ? (Bytes){end + 4, size - n - 4} : (Bytes){data, 0};
-    return fuzz_model("caffe2", "/nonexistent/predict_net.pb", (Bytes){data, n}, draw);
+    return fuzz_model("caffe2", "/nonexistent/predict_net.pb", file, draw);
 }

@@ -2,8 +2,6 @@
 #include "frontends/tvm/tvm.h"
 #include "tests/fuzz/model.h"
 
-#include <string.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static Bytes values;
@@ -21,9 +19,7 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const uint8_t *end = memchr(data, 0, size);
-    size_t         n = end ? (size_t)(end - data) : size;
+    Bytes file = fuzz_split((Bytes){data, size}, "", 1, &values);
 
-    values = end ? (Bytes){end + 1, size - n - 1} : (Bytes){data, 0};
-    return fuzz_model("tvm", "/nonexistent/model.relay", (Bytes){data, n}, draw);
+    return fuzz_model("tvm", "/nonexistent/model.relay", file, draw);
 }

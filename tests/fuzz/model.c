@@ -1,6 +1,8 @@
 #include "tests/fuzz/model.h"
 #include "ops/ops.h"
 
+#include <string.h>
+
 uint32_t fuzz_draw(FuzzOptions *o, uint32_t n)
 {
     o->seed = o->seed * 6364136223846793005u + 1442695040888963407u;
@@ -26,6 +28,15 @@ void fuzz_input(Ctx *c, FuzzOptions *o, const char *name, uint32_t rank)
     else if (o->options.nvalues < FUZZ_MOST && !fuzz_draw(o, 3))
         o->values[o->options.nvalues++] =
             (ImportValue){.name = name, .text = texts[fuzz_draw(o, COUNT(texts))]};
+}
+
+Bytes fuzz_split(Bytes data, const char *mark, size_t n, Bytes *behind)
+{
+    const uint8_t *end = memmem(data.at, data.n, mark, n);
+    size_t         first = end ? (size_t)(end - data.at) : data.n;
+
+    *behind = end ? (Bytes){end + n, data.n - first - n} : (Bytes){data.at, 0};
+    return (Bytes){data.at, first};
 }
 
 static void draw_options(Ctx *c, Bytes file, FuzzOptions *o,
