@@ -36,27 +36,38 @@ const Idx *build_bound_dim(const Build *b, Shapes *s, const char *name, const Ex
     return (*bind = build1(b, "bind_dims", total, a)) ? k : NULL;
 }
 
+/* x op a size. */
+static const Expr *by_size(const Build *b, const char *op, const Expr *x, const Idx *size)
+{
+    int64_t v;
+
+    if (idx_is_const(size, &v))
+        return build_by(b, op, x, (double)v);
+    return build2(b, op, x, build_values(b, type_tensor(b->c, DT_I64, 0, NULL), (Dims){1, &size}),
+                  NULL);
+}
+
 /* The positions, [k, rank]. */
 const Expr *build_find(const Build *b, const BoundDim *bound, const Expr *x)
 {
-    const Expr *all = x, *at, *column[MAX_RANK];
+    const Expr *at, *column[MAX_RANK];
     uint32_t    rank = expr_rank(x);
-    int64_t     cells = build_elems(b, x), stride = cells;
+    Dims        dims = expr_forms(x);
+    const Idx  *cells, *stride = idx_const(b->c->arith, 1);
 
     if (rank < 1)
         return build_error(b, E_IMPORT, "positions in a scalar");
-    if (cells < 1)
+    cells = type_cells(b->c, x->type);
+    if (cells->hi < 1)
         return build_zeros(b, DT_I64, 2, (int64_t[]){0, rank});
     if (!dtype_is_bool(expr_dtype(x)))
         x = build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
-    if (!x || !(x = build_reshape(b, x, 1, &cells)) || !(at = positions(b, bound, x)))
+    if (!x || !(x = build_reshape_to(b, x, 1, &cells)) || !(at = positions(b, bound, x)))
         return NULL;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t size = build_dim(b, all, i);
-
-        stride /= size;
-        column[i] = build_by(b, "floor_divide", at, (double)stride);
-        column[i] = build_expand_dims(b, build_by(b, "floor_mod", column[i], (double)size), 1, 1);
+    for (uint32_t i = rank; i-- > 0;) {
+        column[i] = by_size(b, "floor_divide", at, stride);
+        column[i] = build_expand_dims(b, by_size(b, "floor_mod", column[i], dims.at[i]), 1, 1);
+        stride = idx_mul(b->c->arith, stride, dims.at[i]);
     }
     return build_concat(b, rank, column, 1);
 }
@@ -81,8 +92,8 @@ bool build_unique(const Build *b, const BoundDim *bound, const Expr *x, UniqueCe
         return build_error(b, E_UNSUPPORTED, "%u dimensions", expr_rank(x));
     cells = expr_form(x, 0);
     room = idx_addc(b->c->arith, cells, 1);
-    if (cells->lo < 1)
-        return build_error(b, E_UNSUPPORTED, "a tensor that may be empty");
+    if (cells->hi < 1)
+        return build_error(b, E_UNSUPPORTED, "a tensor that is empty");
     sort->axis = 0;
     sort->is_ascend = true;
     sort->dtype = DT_I64;

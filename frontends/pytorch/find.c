@@ -32,21 +32,27 @@ const Expr *pt_found(PtNode *n, const Expr *x, const Expr *mask)
     return build_take(&n->b, x, build_reshape_to(&n->b, at, 1, &k), 0);
 }
 
+const Expr *pt_positions(PtNode *n, const Expr *x)
+{
+    return build_find(&n->b, &(BoundDim){bound_dim, n}, x);
+}
+
 bool aten_nonzero(PtNode *n)
 {
     const Expr *x = pt_tensor(n, "self");
 
-    return x && pt_done(n, build_find(&n->b, &(BoundDim){bound_dim, n}, x));
+    return x && pt_done(n, pt_positions(n, x));
 }
 
 /* A list: the positions along each dimension. */
 bool aten_nonzero_numpy(PtNode *n)
 {
     const Build *b = &n->b;
-    const Expr  *x = pt_tensor(n, "self"), *at, *each[MAX_RANK];
-    const Idx   *k;
+    const Expr  *x = pt_tensor(n, pt_has(n, "condition") ? "condition" : "self"), *at,
+               *each[MAX_RANK];
+    const Idx *k;
 
-    if (!x || !(at = build_find(b, &(BoundDim){bound_dim, n}, x)))
+    if (!x || !(at = pt_positions(n, x)))
         return false;
     k = expr_form(at, 0);
     for (uint32_t i = 0; i < expr_rank(x); i++)

@@ -170,6 +170,38 @@ static bool common_shape(PtNode *n, Indexing *k)
     return true;
 }
 
+/* The indices with those of the cells that are set in the places of each mask. */
+static bool expand_masks(PtNode *n, Indexing *k)
+{
+    const Build *b = &n->b;
+    const Expr **all = NEW_ARRAY(b->c->arena, const Expr *, MAX_RANK + 1), *found;
+    uint32_t     count = 0;
+
+    for (uint32_t i = 0; i < k->count; i++) {
+        bool     mask = k->at[i] && dtype_is_bool(expr_dtype(k->at[i]));
+        uint32_t over = mask ? expr_rank(k->at[i]) : 1;
+
+        if (count + over > MAX_RANK || (mask && over == 0))
+            return pt_error(n, E_UNSUPPORTED, "masks of %u dimensions", over);
+        if (!mask) {
+            all[count++] = k->at[i];
+            continue;
+        }
+        if (count + over > expr_rank(k->x) ||
+            !expr_has_forms(k->at[i], over, expr_forms(k->x).at + count))
+            return pt_error(n, E_IMPORT, "the mask is %s, for %s", type_text(b->c, k->at[i]->type),
+                            type_text(b->c, k->x->type));
+        if (!(found = pt_positions(n, k->at[i])))
+            return false;
+        for (uint32_t d = 0; d < over; d++)
+            all[count++] =
+                build_reshape_to(b, build_slice(b, found, 1, d, d + 1), 1, expr_forms(found).at);
+    }
+    k->count = count;
+    k->at = all;
+    return true;
+}
+
 static bool read_indices(PtNode *n, Indexing *k)
 {
     bool gap = false;
@@ -178,16 +210,14 @@ static bool read_indices(PtNode *n, Indexing *k)
         return false;
     if (k->count > expr_rank(k->x))
         return pt_error(n, E_IMPORT, "%u indices of %u dimensions", k->count, expr_rank(k->x));
+    if (!expand_masks(n, k))
+        return false;
     k->together = true;
     for (uint32_t i = 0; i < k->count; i++) {
         if (!k->at[i]) {
             gap |= k->used > 0;
             continue;
         }
-        if (dtype_is_bool(expr_dtype(k->at[i])))
-            return pt_error(n, E_UNSUPPORTED,
-                            "a mask as an index: the run decides how many cells "
-                            "there are");
         if (pt_dtype_kind(expr_dtype(k->at[i])) != 1)
             return pt_error(n, E_IMPORT, "index %u is %s", i, type_text(n->b.c, k->at[i]->type));
         k->together &= !gap;

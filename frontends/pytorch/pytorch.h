@@ -399,6 +399,8 @@ const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
 const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
 /* How many numbers of the rows `sorted` lie before each of x; right: or are equal to it. */
 const Expr *pt_count_before(const Build *b, const Expr *sorted, const Expr *x, bool right);
+/* Of cells that are not 0, [k, rank]; k, the run says. */
+const Expr *pt_positions(PtNode *n, const Expr *x);
 /* The rows of x that the flags [rows] name; how many, the run says. */
 const Expr *pt_found(PtNode *n, const Expr *x, const Expr *flags);
 

@@ -293,32 +293,46 @@ bool aten_scan(PtNode *n)
     return pt_done(n, x && expr_rank(x) == 0 ? x : build1(&n->b, n->relay, x, a));
 }
 
+static const Expr *sorted(PtNode *n, const char *op, const Expr *x, uint32_t axis, bool down)
+{
+    SortAttrs *a = ATTRS(&n->b, SortAttrs);
+
+    a->axis = axis;
+    a->is_ascend = !down;
+    a->dtype = DT_I64;
+    (void)pt_bool(n, "stable", true);
+    return build1(&n->b, op, x, a);
+}
+
+/* Of so many that a form says: the first of all in order. */
+static bool first_of_all(PtNode *n, const Expr *x, uint32_t axis, const Idx *k)
+{
+    const Idx *zero = idx_const(n->b.c->arith, 0);
+    bool       down = pt_bool(n, "largest", true);
+
+    return pt_done_at(n, 0,
+                      build_slice_to(&n->b, sorted(n, "sort", x, axis, down), axis, zero, k)) &&
+           pt_done_at(n, 1,
+                      build_slice_to(&n->b, sorted(n, "argsort", x, axis, down), axis, zero, k));
+}
+
 bool aten_topk(PtNode *n)
 {
     TopKAttrs  *a = ATTRS(&n->b, TopKAttrs);
     const Expr *x = pt_tensor(n, "self"), *r;
+    const Idx  *k = x ? pt_form(n, "k", idx_const(n->b.c->arith, 1)) : NULL;
     uint32_t    axis;
 
     (void)pt_bool(n, "sorted", true); /* it is, in any case */
-    if (!x || !pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis))
+    if (!k || !pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis))
         return false;
-    a->k = pt_int(n, "k", 1);
+    if (!idx_is_const(k, &a->k))
+        return first_of_all(n, x, axis, k);
     a->axis = axis;
     a->is_ascend = !pt_bool(n, "largest", true);
     a->dtype = DT_I64;
     r = build1(&n->b, "topk", x, a);
     return pt_done_at(n, 0, build_proj(&n->b, r, 0)) && pt_done_at(n, 1, build_proj(&n->b, r, 1));
-}
-
-static const Expr *sorted(PtNode *n, const char *op, const Expr *x, uint32_t axis)
-{
-    SortAttrs *a = ATTRS(&n->b, SortAttrs);
-
-    a->axis = axis;
-    a->is_ascend = !pt_bool(n, "descending", false);
-    a->dtype = DT_I64;
-    (void)pt_bool(n, "stable", true);
-    return build1(&n->b, op, x, a);
 }
 
 bool aten_sort(PtNode *n)
@@ -327,8 +341,8 @@ bool aten_sort(PtNode *n)
     uint32_t    axis;
 
     return x && pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis) &&
-           pt_done_at(n, 0, sorted(n, "sort", x, axis)) &&
-           pt_done_at(n, 1, sorted(n, "argsort", x, axis));
+           pt_done_at(n, 0, sorted(n, "sort", x, axis, pt_bool(n, "descending", false))) &&
+           pt_done_at(n, 1, sorted(n, "argsort", x, axis, pt_bool(n, "descending", false)));
 }
 
 bool aten_argsort(PtNode *n)
@@ -337,5 +351,5 @@ bool aten_argsort(PtNode *n)
     uint32_t    axis;
 
     return x && pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis) &&
-           pt_done(n, sorted(n, "argsort", x, axis));
+           pt_done(n, sorted(n, "argsort", x, axis, pt_bool(n, "descending", false)));
 }

@@ -146,7 +146,7 @@ bool vision_nms(PtNode *n)
     if (!scores)
         return false;
     if (expr_rank(boxes) != 2 || expr_rank(scores) != 1 || build_dim(b, boxes, 1) != 4 ||
-        (room = build_dim(b, scores, 0)) < 1)
+        (room = expr_form(scores, 0)->hi) < 1)
         return pt_error(n, E_IMPORT, "boxes are %s, scores %s", type_text(b->c, boxes->type),
                         type_text(b->c, scores->type));
     at = build_best_boxes(b, boxes, scores, room, expr_scalar(b->c, DT_F32, overlap),

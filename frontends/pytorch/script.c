@@ -52,6 +52,66 @@ static bool read_tuple(Script *s, const ImportOptions *o, const char *name, cons
     return true;
 }
 
+/* Does an option say something of input "x.0", or of one whose name begins with "x.0."? */
+static bool says(const ImportOptions *o, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (uint32_t i = 0; i < o->nshapes; i++)
+        if (!strncmp(o->shapes[i].name, name, n) &&
+            (!o->shapes[i].name[n] || o->shapes[i].name[n] == '.'))
+            return true;
+    return false;
+}
+
+/* As many members as shapes are given for; one at least. */
+static bool read_list(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
+                      NamedValues *params, TsValue *out)
+{
+    *out = ts_items(s, TS_LIST, 0, NULL);
+    for (uint32_t i = 0;; i++) {
+        const char *member = intern_printf(s->c->strings, "%s.%u", name, i);
+        TsValue     v;
+
+        if (i > 0 && !says(o, member))
+            return true;
+        shapes_see(&s->im.shapes, member, 0, NULL);
+        if (!read_input(s, o, member, type->kids[1], params, &v))
+            return false;
+        vec_push(s->c->arena, &out->items->list, v);
+    }
+}
+
+/* Dict[str, T]: the keys that shapes are given for, "x.key". */
+static bool read_dict(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
+                      NamedValues *params, TsValue *out)
+{
+    size_t n = strlen(name);
+
+    *out = ts_items(s, TS_DICT, 0, NULL);
+    if (type->kids[1]->kind != TS_X_TUPLE || type->kids[1]->n != 2 ||
+        !is_type(type->kids[1]->kids[0], "str"))
+        return error_at(s->c, E_UNSUPPORTED, s->loc,
+                        "argument '%s' of forward() is a dictionary whose keys are no texts", name);
+    for (uint32_t i = 0; i < o->nshapes; i++) {
+        const char *given = o->shapes[i].name;
+        TsValue     v;
+
+        if (strncmp(given, name, n) != 0 || given[n] != '.' || !given[n + 1])
+            continue;
+        given = intern(s->c->strings, given);
+        if (!read_input(s, o, given, type->kids[1]->kids[1], params, &v))
+            return false;
+        vec_push(s->c->arena, &out->items->list, ts_text(given + n + 1));
+        vec_push(s->c->arena, &out->items->list, v);
+    }
+    if (out->items->list.n)
+        return true;
+    error_at(s->c, E_DIM, s->loc, "argument '%s' of forward() is a dictionary without a key", name);
+    diag_hint(s->c->diags, "give a shape for each key: --shape '%s.key:[1,..]'", name);
+    return false;
+}
+
 static bool read_input(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
                        NamedValues *params, TsValue *out)
 {
@@ -66,6 +126,10 @@ static bool read_input(Script *s, const ImportOptions *o, const char *name, cons
         return read_input(s, o, name, type->kids[1], params, out);
     if (is_made_of(type, "Tuple"))
         return read_tuple(s, o, name, type, params, out);
+    if (is_made_of(type, "List"))
+        return read_list(s, o, name, type, params, out);
+    if (is_made_of(type, "Dict"))
+        return read_dict(s, o, name, type, params, out);
     if (!number && !is_type(type, "Tensor"))
         return error_at(s->c, E_UNSUPPORTED, s->loc, "argument '%s' of forward() is no tensor",
                         name);

@@ -276,6 +276,26 @@ bool ts_copy(TsCall *k)
                             x->items->list.at));
 }
 
+/* A dictionary of another one, or of pairs. */
+bool ts_dict(TsCall *k)
+{
+    const TsValue *x = &k->at[0];
+
+    if (k->n == 0 || x->kind == TS_DICT)
+        return done(k, ts_items(k->f->s, TS_DICT, k->n ? x->items->list.n : 0,
+                                k->n ? x->items->list.at : NULL));
+    *k->out = ts_items(k->f->s, TS_DICT, 0, NULL);
+    for (uint32_t i = 0; x->items && i < x->items->list.n; i++) {
+        const TsValue *pair = &x->items->list.at[i];
+
+        if (pair->kind != TS_TUPLE || pair->items->list.n != 2)
+            return ts_error(k->f, E_IMPORT, "a dictionary of %s", ts_kind_text(k->f->s, pair));
+        vec_push(k->f->s->c->arena, &k->out->items->list, pair->items->list.at[0]);
+        vec_push(k->f->s->c->arena, &k->out->items->list, pair->items->list.at[1]);
+    }
+    return x->items || ts_error(k->f, E_IMPORT, "a dictionary of %s", ts_kind_text(k->f->s, x));
+}
+
 static bool bound(TsCall *k, uint32_t i, int64_t fallback, int64_t *out)
 {
     *out = fallback;

@@ -284,6 +284,13 @@ bool ts_extreme(TsCall *k)
     return true;
 }
 
+/* Numbers, or tensors that the row of that name takes. */
+bool ts_extreme_of(TsCall *k)
+{
+    k->pass = !numbers(k);
+    return k->pass || ts_extreme(k);
+}
+
 /* ---- comparisons --------------------------------------------------------------------------------------- */
 
 /* -1, 0, 1: always; 2: that hangs on dimensions. */
@@ -519,6 +526,24 @@ static const TsValue *named_arg(const TsCall *k, const char *name, uint32_t plac
     return place < k->n && !(k->names && k->names[place]) ? &k->at[place] : NULL;
 }
 
+/* tensor() makes another one of a tensor, as_tensor() only of another type. */
+static bool copied(TsCall *k, const TsValue *type)
+{
+    Build       b = {.c = k->f->s->c, .loc = k->f->s->loc, .what = "tensor"};
+    const Expr *e = ts_read(k->f, &k->at[0]);
+    int64_t     number;
+    DType       t;
+
+    if (!e)
+        return false;
+    t = expr_dtype(e);
+    if (type && ts_known_int(type, &number) && !ts_scalar_type(number, &t))
+        return ts_error(k->f, E_UNSUPPORTED, "element type %lld", (long long)number);
+    if (!strcmp(k->name, "torch.as_tensor") && dtype_eq(t, expr_dtype(e)))
+        return done(k, k->at[0]);
+    return (e = build_cast(&b, e, t)) && done(k, ts_tensor(k->f->s, e));
+}
+
 bool ts_make_tensor(TsCall *k)
 {
     Script        *s = k->f->s;
@@ -530,7 +555,7 @@ bool ts_make_tensor(TsCall *k)
     const Expr   **cells, *e;
 
     if (k->at[0].kind == TS_TENSOR)
-        return done(k, k->at[0]);
+        return copied(k, type);
     if (!gather(k, &r, &k->at[0], 0))
         return false;
     for (uint32_t i = 0; i < r.cells.n; i++)
