@@ -14,9 +14,9 @@
  * f32; f64 is left to libm, as are sin, cos and tan on targets without vectors of f64, which reduce
  * arguments of any size without a branch (after Payne and Hanek, 1983, in floats).
  *
- * For a target without libm (`-fno-libm`) floor, ceil, trunc and round are expanded too where the
- * target has no instruction for them, through an integer and exact, and sqrt by Newton's method,
- * 1 ULP.  Cost: one walk. */
+ * For a target without libm (`-fno-libm`, and GPUs through LLVM) floor, ceil, trunc and round are
+ * expanded too where the target has no instruction for them, through an integer and exact, and sqrt
+ * by Newton's method, 1 ULP; pow and fmod of f32 in f64, 0.51 ULP and exact.  Cost: one walk. */
 #include "passes/passes.h"
 
 #include <math.h>
@@ -457,6 +457,97 @@ static const Prim *sqrt_of(M *m, const Prim *x)
     return prim_select(c, prim_eq(c, x, num(m, 0.0)), x, s);
 }
 
+/* ---- in f64 ---------------------------------------------------------------------------------------- */
+
+/* log2 of a >= 0: its exponent, and the series of artanh for what is left, 0.7 to 1.4. */
+static const Prim *wide_log2(M *m, const Prim *a)
+{
+    static const double k[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7, 1.0 / 9,
+                               1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17};
+    Ctx                *c = m->c;
+    const Prim         *bits = prim_bits(c, m->i, a), *one = num(m, 1);
+    const Prim *e = prim_sub(c, prim_bin(c, PRIM_SHR, bits, inum(m, 52)), inum(m, 1023)), *f, *s;
+
+    f = prim_sub(c, bits, prim_bin(c, PRIM_SHL, e, inum(m, 52)));
+    f = prim_bits(c, m->f, f);
+    const Prim *large = prim_lt(c, num(m, 1.41421356237309505), f);
+    f = prim_select(c, large, prim_mul(c, f, num(m, 0.5)), f);
+    e = prim_add(c, e, prim_select(c, large, inum(m, 1), inum(m, 0)));
+    s = prim_div(c, prim_sub(c, f, one), prim_add(c, f, one));
+    f = prim_mul(c, s, poly(m, prim_mul(c, s, s), k, COUNT(k)));
+    f = fma_of(m, f, num(m, 2 * LOG2E), prim_cast(c, m->f, e));
+    f = prim_select(c, prim_lt(c, a, num(m, (double)INFINITY)), f, a);
+    return prim_select(c, prim_eq(c, a, num(m, 0)), num(m, (double)-INFINITY), f);
+}
+
+/* 2^p, beyond the range of f32 any number beyond it. */
+static const Prim *wide_exp2(M *m, const Prim *p)
+{
+    enum { TERMS = 12, BEYOND = 200 };
+    double      k[TERMS] = {1};
+    Ctx        *c = m->c;
+    const Prim *n, *e;
+
+    for (int i = 1; i < TERMS; i++)
+        k[i] = k[i - 1] / LOG2E / i;
+    p = below(m, p, -BEYOND, num(m, -BEYOND), p);
+    p = prim_select(c, prim_lt(c, num(m, BEYOND), p), num(m, BEYOND), p);
+    n = prim_math(c, MATH_ROUND, p, NULL);
+    e = prim_add(c, prim_cast(c, m->i, n), inum(m, 1023));
+    e = prim_bits(c, m->f, prim_bin(c, PRIM_SHL, e, inum(m, 52)));
+    return prim_mul(c, poly(m, prim_sub(c, p, n), k, COUNT(k)), e);
+}
+
+/* x^y with the special values of C's Annex F; x and y are f64 that hold f32. */
+static const Prim *wide_pow(M *m, const Prim *x, const Prim *y)
+{
+    Ctx        *c = m->c;
+    const Prim *a = abs_of(m, x), *zero = num(m, 0), *one = num(m, 1), *half, *v;
+    const Prim *log = wide_log2(m, a), *inf = num(m, (double)INFINITY);
+    const Prim *whole = prim_eq(c, prim_math(c, MATH_TRUNC, y, NULL), y);
+
+    half = prim_mul(c, y, num(m, 0.5));
+    const Prim *even = prim_eq(c, prim_math(c, MATH_TRUNC, half, NULL), half);
+    v = prim_select(c, prim_eq(c, log, zero), zero, prim_mul(c, y, log)); /* (-1)^inf = 1 */
+    v = wide_exp2(m, v);
+    /* of a base below 0 only whole powers are numbers; its sign stays with odd ones */
+    const Prim *signed_v = prim_select(c, even, v, prim_math(c, MATH_COPYSIGN, v, x));
+    const Prim *none = prim_select(c, prim_lt(c, a, inf), num(m, (double)NAN), v);
+    v = prim_select(c, whole, signed_v, prim_select(c, prim_lt(c, x, zero), none, v));
+    v = prim_select(c, prim_eq(c, y, y), v, y);
+    v = prim_select(c, prim_eq(c, y, zero), one, v);
+    return prim_select(c, prim_eq(c, x, one), one, v);
+}
+
+/* The rest of x / y with x's sign, by parts of the quotient of 28 bits, each exact. */
+static const Prim *wide_fmod(M *m, const Prim *x, const Prim *y)
+{
+    enum { PART = 28, MOST = 9 * PART }; /* quotients of f32 are below 2^277 */
+    Ctx        *c = m->c;
+    const Prim *r = abs_of(m, x), *b = abs_of(m, y), *inf = num(m, (double)INFINITY), *whole = r;
+
+    for (int k = MOST; k >= 0; k -= PART) {
+        const Prim *s = prim_mul(c, b, num(m, ldexp(1, k)));
+        const Prim *q = prim_math(c, MATH_TRUNC, prim_div(c, r, s), NULL);
+
+        r = prim_fma(c, prim_neg(c, q), s, r);
+        r = below(m, r, 0, prim_add(c, r, s), r); /* the quotient was rounded up */
+    }
+    r = prim_select(c, prim_eq(c, b, inf),
+                    prim_select(c, prim_lt(c, whole, inf), whole, num(m, NAN)), r);
+    return prim_math(c, MATH_COPYSIGN, r, x);
+}
+
+static const Prim *wide_of(const M *narrow, const Prim *p)
+{
+    M m = {narrow->c, dtype_lanes(DT_F64, p->dtype.lanes), dtype_lanes(DT_I64, p->dtype.lanes),
+           narrow->fma};
+    const Prim *x = prim_cast(m.c, m.f, p->kids[0]), *y = prim_cast(m.c, m.f, p->kids[1]);
+
+    return prim_cast(m.c, p->dtype,
+                     p->u.math == MATH_POW ? wide_pow(&m, x, y) : wide_fmod(&m, x, y));
+}
+
 /* What the target would leave to libm, though it has none. */
 static bool without_libm(const Target *t, MathFn fn)
 {
@@ -481,7 +572,11 @@ static bool is_expanded(const Target *t, MathFn fn)
     case MATH_SIN:
     case MATH_COS:
     case MATH_TAN: /* f64 in vectors */
-        return ours && t->has_round && t->pointer_bits == 64 && t->vector_bytes >= 16;
+        return ours && t->has_round && t->pointer_bits == 64 &&
+               (t->vector_bytes >= 16 || t->no_libm);
+    case MATH_POW:
+    case MATH_FMOD: /* f64 and multiply-adds, which round once */
+        return t && t->no_libm && t->has_round && t->has_fma && t->pointer_bits == 64;
     case MATH_ASIN:
     case MATH_ACOS:
     case MATH_ATAN:
@@ -502,6 +597,8 @@ static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
 
     if (p->kind != PRIM_MATH || !dtype_is_float(p->dtype) || !is_expanded(t, p->u.math))
         return p;
+    if ((p->u.math == MATH_POW || p->u.math == MATH_FMOD) && p->dtype.bits < 64)
+        return wide_of(&m, p);
     if (p->dtype.bits == 64) {
         /* libm knows no sigmoid. */
         if (p->u.math != MATH_SIGMOID)
