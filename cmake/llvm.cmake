@@ -4,8 +4,8 @@
 # it runs, and cannot clash with another one in the same process.  A sanitized build links the
 # shared library, because nothing is gained by linking it statically there.
 
-set(TVMCC_LLVM_COMPONENTS x86 aarch64 arm riscv webassembly passes orcjit CACHE STRING
-    "LLVM components; the first ones are the CPUs that code is generated for")
+set(TVMCC_LLVM_COMPONENTS x86 aarch64 arm riscv webassembly nvptx amdgpu irreader passes orcjit CACHE STRING
+    "LLVM components; the first ones are the CPUs and GPUs that code is generated for")
 
 find_program(LLVM_CONFIG NAMES llvm-config-19 llvm-config)
 if(NOT LLVM_CONFIG)

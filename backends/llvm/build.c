@@ -32,12 +32,15 @@ static void init_once(void)
     CPU_FAMILY(ARM)
     CPU_FAMILY(RISCV)
     CPU_FAMILY(WebAssembly)
+    CPU_FAMILY(NVPTX)
+    CPU_FAMILY(AMDGPU)
 #undef CPU_FAMILY
     LLVMInitializeX86AsmParser(); /* for CPUID */
     /* Tiles are written in the order in which registers suffice.  LLVM's machine scheduler
      * estimates the latency across iterations and moves a whole unrolled step's broadcasts to its
-     * front, which spills: such tiles ran at half their speed. */
-    static const char *const options[] = {"tvmcc", "-enable-misched=false"};
+     * front, which spills: such tiles ran at half their speed.  What threads of a GPU share is less
+     * than 4 GiB. */
+    static const char *const options[] = {"tvmcc", "-enable-misched=false", "-nvptx-short-ptr"};
     LLVMParseCommandLineOptions((int)COUNT(options), options, NULL);
 }
 

@@ -7,6 +7,7 @@
 #include "backends/llvm/llvm.h"
 
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/IRReader.h>
 #include <string.h>
 
 enum { MAX_STACK = 1 << 20 }; /* bytes of one alloca */
@@ -155,16 +156,20 @@ static bool is_plain(const Stmt *s)
     return false;
 }
 
-/* A loop's own metadata: LLVM never unrolls, and vectorises only what is plain. */
-static LLVMValueRef loop_id(Gen *g, bool plain)
+/* A loop's own metadata: LLVM unrolls only what is marked, and vectorises only what is plain. */
+static LLVMValueRef loop_id(Gen *g, bool plain, uint32_t rounds)
 {
-    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word, off[2], parts[3], node;
+    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word[2], off[2], parts[3], node;
 
-    word = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
+    word[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
+    if (rounds) {
+        word[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.count", 22);
+        word[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
+    }
     off[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.vectorize.enable", 26);
     off[1] = LLVMValueAsMetadata(LLVMConstInt(g->i1, 0, false));
     parts[0] = self;
-    parts[1] = LLVMMDNodeInContext2(g->lc, &word, 1);
+    parts[1] = LLVMMDNodeInContext2(g->lc, word, rounds ? 2 : 1);
     parts[2] = LLVMMDNodeInContext2(g->lc, off, 2);
     node = LLVMMDNodeInContext2(g->lc, parts, plain ? 2 : 3);
     LLVMMetadataReplaceAllUsesWith(self, node);
@@ -216,7 +221,7 @@ static void gen_for(Gen *g, const Stmt *s)
     hi = LLVMBuildICmp(g->b, LLVMIntSLT, next, hi, "");
     hi = LLVMBuildCondBr(g->b, hi, body, done);
     LLVMSetMetadata(hi, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9),
-                    loop_id(g, is_plain(s->kids[0])));
+                    loop_id(g, is_plain(s->kids[0]), gen_is_kernel(g) ? l->rounds : 0));
     gen_drop(g, mark);
     LLVMPositionBuilderAtEnd(g->b, done);
 }
@@ -292,7 +297,8 @@ static void gen_alloc(Gen *g, const Stmt *s)
     }
     if (b->ndim)
         type = LLVMArrayType2(type, (uint64_t)(elems > 0 ? elems : 1));
-    p = gen_alloca(g, type, align, b->name ? b->name : "");
+    p = b->scope == SCOPE_SHARED ? gen_shared(g, type, b->name ? b->name : "")
+                                 : gen_alloca(g, type, align, b->name ? b->name : "");
     at = gen_int(g, g->size, origin);
     if (origin)
         p = LLVMBuildGEP2(g->b, gen_mem_type(g, t), p, &at, 1, "");
@@ -341,6 +347,10 @@ void gen_stmt(Gen *g, const Stmt *s)
 
     switch (s->kind) {
     case STMT_SEQ:
+        if (gen_is_kernel(g)) {
+            gen_kernel_seq(g, s);
+            break;
+        }
         for (uint32_t i = 0, done; i < s->nkids; i += done ? done : 1) {
             mark = gen_mark(g);
             done = gen_transposed(g, s->nkids - i, s->kids + i);
@@ -352,7 +362,12 @@ void gen_stmt(Gen *g, const Stmt *s)
                 gen_stmt(g, s->kids[i]);
         }
         break;
-    case STMT_FOR: gen_for(g, s); break;
+    case STMT_FOR:
+        if (s->u.loop.bind && gen_is_kernel(g))
+            gen_bound(g, s);
+        else
+            gen_for(g, s);
+        break;
     case STMT_WHILE: gen_while(g, s); break;
     case STMT_IF: gen_if(g, s); break;
     case STMT_ALLOC: gen_alloc(g, s); break;
@@ -363,8 +378,14 @@ void gen_stmt(Gen *g, const Stmt *s)
         gen_drop(g, mark);
         break;
     case STMT_CALL: gen_call(g, s); break;
-    case STMT_PREFETCH: gen_prefetch(g, &s->u.prefetch); break;
-    case STMT_BARRIER: break; /* in process: one part, in line */
+    case STMT_PREFETCH:
+        if (!gen_is_kernel(g)) /* which hide what they wait for */
+            gen_prefetch(g, &s->u.prefetch);
+        break;
+    case STMT_BARRIER:
+        if (gen_is_kernel(g)) /* else in process: one part, in line */
+            gen_barrier(g);
+        break;
     case STMT_REGION:
         gen_bind(g, s->u.region.tid, gen_int(g, g->i64, 0));
         gen_bind(g, s->u.region.nt, gen_int(g, g->i64, 1));
@@ -605,6 +626,20 @@ static void complain(LLVMDiagnosticInfoRef info, void *user)
         g->complaint = LLVMGetDiagInfoDescription(info);
 }
 
+static LLVMModuleRef new_module(LLVMContextRef lc, const char *name, Arch arch)
+{
+    const char   *text = gen_prelude(arch);
+    LLVMModuleRef m = NULL;
+    char         *why = NULL;
+
+    if (!text)
+        return LLVMModuleCreateWithNameInContext(name, lc);
+    if (LLVMParseIRInContext(
+            lc, LLVMCreateMemoryBufferWithMemoryRange(text, strlen(text), name, true), &m, &why))
+        BUG("what modules begin with: %s", why);
+    return m;
+}
+
 static void set_layout(Gen *g)
 {
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(g->tm);
@@ -634,7 +669,7 @@ Gen *gen_new(Ctx *c, const TirModule *tir, const Target *t, const char *name, co
     g->arch = target_arch(t);
     g->caps = target_caps(t);
     g->lc = LLVMContextCreate();
-    g->mod = LLVMModuleCreateWithNameInContext(name, g->lc);
+    g->mod = new_module(g->lc, name, g->arch);
     g->b = LLVMCreateBuilderInContext(g->lc);
     LLVMContextSetDiagnosticHandler(g->lc, complain, g);
     set_layout(g);

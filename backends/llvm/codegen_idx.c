@@ -6,7 +6,8 @@
  *     %p + (%kc*107648) + (%x*8 + %i) + 464     ->     gep(gep(gep %p, outer), inner), 464
  *
  * Indices are 64 bits wide; on 32-bit targets 32 where their range fits, which it nearly always
- * does. A value stays known until the block that computed it ends (GenMemo). */
+ * does, and in kernels of GPUs where that is so of all of them. A value stays known until the block
+ * that computed it ends (GenMemo). */
 #include "backends/llvm/llvm.h"
 
 /* ---- indices ------------------------------------------------------------------------------------ */
@@ -16,7 +17,7 @@ enum { KEY_IDX = 1, KEY_ATOM = 2, KEY_ADDRESS = 3 };
 
 uint32_t gen_idx_width(const Gen *g, int64_t lo, int64_t hi)
 {
-    return g->t->pointer_bits == 32 && lo >= INT32_MIN && hi <= INT32_MAX ? 32 : 64;
+    return (g->t->pointer_bits == 32 || g->narrow) && lo >= INT32_MIN && hi <= INT32_MAX ? 32 : 64;
 }
 
 LLVMTypeRef gen_width_type(Gen *g, uint32_t bits)
@@ -263,7 +264,7 @@ LLVMValueRef gen_offset(Gen *g, LLVMValueRef base, uint32_t base_id, LLVMTypeRef
     LLVMValueRef p = memo_get(memo, key);
 
     if (!p) {
-        uint32_t bits = g->t->pointer_bits;
+        uint32_t bits = g->narrow ? 32 : g->t->pointer_bits;
         bool     nsw = no_wrap(var, bits);
 
         p = base;
@@ -298,9 +299,11 @@ LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *
                          uint32_t *align)
 {
     DType      cell = b->dtype;
-    uint32_t   elem = dtype_bytes(b->dtype), known = b->align ? b->align : (uint32_t)cell.bits / 8;
+    uint32_t   elem = dtype_bytes(b->dtype), known = (uint32_t)cell.bits / 8;
     const Idx *x = cell_offset(g, b, n, index);
 
+    if (b->align || b->scope == SCOPE_SHARED)
+        known = b->align ? b->align : SHARED_ALIGN;
     known = low_bit(known, 1u << 12);
     known = low_bit((uint64_t)x->c0 * elem, known);
     for (uint32_t i = 0; i < x->nterms; i++)

@@ -43,6 +43,11 @@ void set_intrin_ops(Target *t, Arch arch, uint32_t caps)
     }
 }
 
+bool gen_has_instruction(const Gen *g, IntrinId id)
+{
+    return row_of(id, g->arch, g->caps) != NULL;
+}
+
 /* ---- vectors ------------------------------------------------------------------------------------------- */
 
 LLVMValueRef gen_as(Gen *g, LLVMValueRef v, LLVMTypeRef elem, unsigned lanes)
@@ -142,6 +147,34 @@ static LLVMValueRef joined(Gen *g, LLVMValueRef whole, LLVMValueRef part, unsign
     return whole;
 }
 
+/* ---- of warps, and copies ------------------------------------------------------------------------------ */
+
+static LLVMValueRef address_of(Gen *g, const Prim *load)
+{
+    uint32_t align;
+
+    return gen_address(g, load->u.load.buffer, load->u.load.n, load->u.load.index, &align);
+}
+
+static LLVMValueRef of_warp(Gen *g, const Prim *p, const Row *w)
+{
+    GenUnits all = {.row = p->u.intrin, .n = 1};
+
+    for (uint32_t i = 0; i < p->nkids; i++)
+        all.operand[i] = p->u.intrin->sums ? gen_prim(g, p->kids[i]) : address_of(g, p->kids[i]);
+    return w->write(g, &all);
+}
+
+void gen_async_copy(Gen *g, const StoreData *s)
+{
+    GenUnits all = {.row = s->value->u.intrin, .n = 1};
+    uint32_t align;
+
+    all.operand[0] = gen_address(g, s->buffer, s->n, s->index, &align);
+    all.operand[1] = address_of(g, s->value->kids[0]);
+    row_of(all.row->id, g->arch, g->caps)->write(g, &all);
+}
+
 LLVMValueRef gen_instruction(Gen *g, const Prim *p)
 {
     const Intrin *row = p->u.intrin;
@@ -152,6 +185,8 @@ LLVMValueRef gen_instruction(Gen *g, const Prim *p)
 
     if (!w)
         return gen_prim(g, intrin_expand(g->c, p));
+    if (row->warp)
+        return of_warp(g, p, w);
     if (row->sums) {
         out = gen_prim(g, p->kids[row->n - 1]);
         all.operand[row->n - 1] = lanes > 1 ? out : gen_as(g, out, LLVMTypeOf(out), 1);

@@ -1,4 +1,5 @@
 /* Loads, stores and hints: cells of buffers as values. */
+#include "backends/common/plain.h"
 #include "backends/llvm/llvm.h"
 
 #include <string.h>
@@ -128,6 +129,10 @@ void gen_store(Gen *g, const StoreData *s)
 {
     if (s->member) {
         gen_member_store(g, s);
+        return;
+    }
+    if (gen_is_kernel(g) && is_async_copy(s->value)) {
+        gen_async_copy(g, s);
         return;
     }
     g->step = is_extremum_step(s) ? s->value : NULL;

@@ -21,7 +21,8 @@ static const Feature features[] = {
 #undef FEATURE
 };
 
-static const char *const arch_names[] = {"x86", "aarch64", "arm", "riscv", "wasm", "unknown"};
+static const char *const arch_names[] = {"x86",  "aarch64", "arm",    "riscv",
+                                         "wasm", "nvptx",   "amdgpu", "unknown"};
 
 const char *arch_name(Arch arch)
 {
@@ -159,6 +160,8 @@ bool apply_march(Words *w, Arch arch)
     case ARCH_ARM:
     case ARCH_AARCH64: return arm_march(w, arch);
     case ARCH_WASM:
+    case ARCH_NVPTX:
+    case ARCH_AMDGPU:
     case ARCH_NONE: break;
     }
     return bad_word(w, "this architecture has no -march", w->march);
@@ -234,6 +237,8 @@ uint32_t target_caps(const Target *t)
     Arch       arch = target_arch(t);
     const Cpu *cpu = cpu_find(arch, t->mcpu);
 
+    if (arch == ARCH_NVPTX || arch == ARCH_AMDGPU)
+        return gpu_caps(arch, t->mcpu);
     return caps_with(arch, (cpu ? cpu->caps : 0) | triple_caps(arch, t->triple), t->features);
 }
 

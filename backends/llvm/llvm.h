@@ -15,18 +15,21 @@
  *   codegen_transpose.c  tiles of memory transposed in registers
  *   codegen_pack.c  results rounded to bytes
  *   codegen_intrin.c  instructions of ir/tir/intrin.def; intrin.def: which writes each, and where
- *   write_x86.c, write_arm.c  how
+ *   write_x86.c, write_arm.c, write_nvptx.c  how
  *   codegen_weave.c  long formulas of neighbouring stores by turns
  *   codegen_record.c  what host functions have: structs, symbols, calls by address, data
+ *   codegen_kernel.c  kernels of GPUs
  *   build.c         target machine, optimisation, emission, units; the Backend struct
  *   jit.c           code loaded into this process
+ *   gpu.c           kernels as text of LLVM IR, and that text as code; gpu.def: the GPUs
+ *   nvptx.c, rocm.c  the Backend structs of NVIDIA's and AMD's
  *
  * Everything made while generating code lives in one `Gen`; LLVM's own objects hang in its context
  * and go with it. */
 #ifndef TVMCC_BACKENDS_LLVM_H
 #define TVMCC_BACKENDS_LLVM_H
 
-#include "backends/backend.h"
+#include "backends/llvm/gpu.h"
 #include "ir/tir/intrin.h"
 
 #include <llvm-c/Core.h>
@@ -35,7 +38,16 @@
 
 /* ---- target.c -------------------------------------------------------------------------------- */
 
-typedef enum { ARCH_X86, ARCH_AARCH64, ARCH_ARM, ARCH_RISCV, ARCH_WASM, ARCH_NONE } Arch;
+typedef enum {
+    ARCH_X86,
+    ARCH_AARCH64,
+    ARCH_ARM,
+    ARCH_RISCV,
+    ARCH_WASM,
+    ARCH_NVPTX,
+    ARCH_AMDGPU,
+    ARCH_NONE
+} Arch;
 
 /* What code generation asks of a CPU; bits of cpu.def and feature.def. */
 enum {
@@ -56,7 +68,8 @@ enum {
     CAP_DOT32 = 16384, /* ... in vectors of at most 32 bytes: avxvnni */
     CAP_I8MM = 32768,  /* aarch64: products of 2x8 matrices of bytes */
     CAP_BF16 = 65536,  /* sums of two products of bf16: avx512bf16 */
-    CAP_AMX = 131072   /* x86: tile registers, products of bytes */
+    CAP_AMX = 131072,  /* x86: tile registers, products of bytes */
+    CAP_WARP = 262144  /* nvptx: products of warps, copies to shared memory (sm_80) */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
@@ -144,6 +157,8 @@ typedef struct Gen {
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
     const Prim       *step;    /* the store at hand is this step of a reduction to an extremum */
+    bool              narrow;  /* a kernel of a GPU whose indices have 32 bits */
+    const Idx        *axis[AXIS_COUNT]; /* ... extents of its launch */
 } Gen;
 
 /* An empty module for the functions of `tir`; NULL with an error recorded. */
@@ -267,6 +282,26 @@ LLVMValueRef gen_lanes_of(Gen *g, LLVMValueRef v, unsigned first, unsigned step,
 /* Integers in wider lanes. */
 LLVMValueRef gen_extended(Gen *g, LLVMValueRef v, bool sign, LLVMTypeRef elem);
 
+bool gen_has_instruction(const Gen *g, IntrinId id);
+void gen_async_copy(Gen *g, const StoreData *s); /* its value is one (plain.h) */
+void gen_async_wait(Gen *g);
+
+/* ---- codegen_kernel.c ---------------------------------------------------------------------------- */
+
+enum { SHARED_ALIGN = 16 }; /* of memory that a block shares */
+
+static inline bool gen_is_kernel(const Gen *g)
+{
+    return g->arch == ARCH_NVPTX || g->arch == ARCH_AMDGPU;
+}
+const char *gen_prelude(Arch arch); /* IR that modules of kernels begin with; NULL: none */
+/* A function of kind device; false with an error recorded. */
+bool         gen_kernel(Gen *g, const Func *f);
+void         gen_kernel_seq(Gen *g, const Stmt *s);
+void         gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
+void         gen_barrier(Gen *g);
+LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name);
+
 /* ---- codegen_transpose.c ------------------------------------------------------------------------- */
 
 /* Statements from the first on that store the columns of a tile whose rows lie in memory: how many
@@ -310,6 +345,11 @@ LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, b
 /* Optimise the module and write it down. */
 bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 
+/* ---- gpu.c, and what gpu.h has -------------------------------------------------------------------------------------- */
+
+uint32_t gpu_caps(Arch arch, const char *gpu);
+/* What kernels for that GPU, the least of a target's, have of functions and instructions. */
+void gpu_functions(Target *t, Arch arch, const char *gpu);
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 
 Jit  *llvm_jit(Ctx *c, const TirModule *m, const Target *t);

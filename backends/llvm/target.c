@@ -132,9 +132,12 @@ static bool apply_float_abi(Words *w, Arch arch)
     return true;
 }
 
+/* GPUs are none that a string's triple may name. */
 Arch target_arch(const Target *t)
 {
-    return arch_of(t->triple);
+    return str_starts(t->triple, "nvptx64-")  ? ARCH_NVPTX
+           : str_starts(t->triple, "amdgcn-") ? ARCH_AMDGPU
+                                              : arch_of(t->triple);
 }
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
@@ -155,6 +158,8 @@ static void set_limits(Target *t, Arch arch)
     case ARCH_RISCV: t->vector_regs = 32; break;
     case ARCH_ARM:
     case ARCH_WASM:
+    case ARCH_NVPTX:
+    case ARCH_AMDGPU:
     case ARCH_NONE: t->vector_regs = 16; break;
     }
     t->has_fma = (caps & CAP_FMA) != 0;
@@ -211,6 +216,8 @@ static const char *baseline_cpu(Words *w, Arch arch)
             arm_baseline(w, vendor);
         return "generic";
     case ARCH_WASM:
+    case ARCH_NVPTX:
+    case ARCH_AMDGPU:
     case ARCH_NONE: break;
     }
     return "generic";

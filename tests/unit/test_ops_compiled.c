@@ -7,10 +7,12 @@
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
- * The tests backends.cuda.ops, backends.metal.ops, backends.vulkan.ops.O0 and .O3 run it, the
- * former two with mock libraries. */
+ * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
+ * makes of a kernel for a GPU: they get the IR it would have been made of, and make code of this
+ * CPU. */
 #include "tests/unit/cases.h"
 
+#include "backends/llvm/gpu.h"
 #include "compile/compile.h"
 #include "tvmcc/runtime.h"
 
@@ -23,7 +25,8 @@ static uint32_t            level = 2;
 static const struct {
     const char *target, *op;
     uint32_t    number;
-} lacking[] = {{"vulkan", "power", 2 /* of i64, through f64 */}};
+} lacking[] = {
+    {"vulkan", "power", 2 /* of i64, through f64 */}, {"nvptx", "power", 2}, {"rocm", "power", 2}};
 
 static bool is_lacking(const Case *k)
 {
@@ -33,6 +36,67 @@ static bool is_lacking(const Case *k)
             return true;
     return false;
 }
+
+/* ---- LLVM's GPUs ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *target, *triple, *gpu;
+} gpus[] = {{"nvptx", "nvptx64-nvidia-cuda", "sm_80"}, {"rocm", "amdgcn-amd-amdhsa", "gfx90a"}};
+
+/* A kernel each, as LLVM IR behind the passes. */
+static bool images_of_ir(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                         DeviceImages *out)
+{
+    DeviceImage image = {.form = TVMCC_CODE_SOURCE, .target = ""};
+    VEC(Bytes) parts = {0};
+    size_t g = 0;
+
+    (void)t, (void)o;
+    while (strcmp(gpus[g].target, target))
+        g++;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        StrBuf      text = strbuf(c->arena);
+        Bytes       ir;
+        const char *log;
+
+        if (m->funcs[i]->kind != FUNC_DEVICE)
+            continue;
+        if (!llvm_kernel(c, gpus[g].triple, gpus[g].gpu, m->funcs[i], &text))
+            return false;
+        if (!llvm_compile_kernel(c->arena, gpus[g].triple, gpus[g].gpu, EMIT_LL, text.at, &ir,
+                                 &log))
+            return error_at(c, E_CODEGEN, NO_LOC, "%s", log);
+        vec_push(c->arena, &parts, ir);
+    }
+    image.parts = (BytesList){parts.n, parts.at};
+    vec_push(c->arena, out, image);
+    return true;
+}
+
+static void use_ir(Ctx *c, Compiled *x)
+{
+    Device  *d = DUP_ARRAY(c->arena, c->target->backend->device, 1);
+    Backend *b = DUP_ARRAY(c->arena, c->target->backend, 1);
+    Target  *t = DUP_ARRAY(c->arena, c->target, 1);
+
+    d->images = images_of_ir;
+    b->device = d;
+    t->backend = b;
+    c->target = t;
+    x->backend = b;
+}
+
+static bool compile_for(Ctx *c, Compiled *x)
+{
+    if (!compile_target(c, x))
+        return false;
+    for (size_t i = 0; i < COUNT(gpus) && runs; i++)
+        if (!strcmp(gpus[i].target, target))
+            use_ir(c, x);
+    return true;
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------ */
 
 static bool run_model(const Case *k, const tvmcc_model_info *info, const Plan *p, Bytes weights)
 {
@@ -101,7 +165,7 @@ static void run_compiled(const Case *k)
     o.weights_mode = WEIGHTS_FILE;
     compile_start(c, &x, &o);
     x.imported = k->m;
-    if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
+    if (!compile_for(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
         !compile_weights(c, &x) || !compile_code(c, &x, EMIT_OBJECT, &object) ||
         !(j = x.backend->jit_load(c, x.plan->target, object))) {
         if (!no_such_type(k) &&

@@ -264,12 +264,13 @@ static size_t elf_bytes(const void *image)
     return e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
 }
 
-/* Text is compiled now, as PTX is. */
+/* Text is compiled now, as PTX is: that of mock_nvrtc.c, or LLVM IR in place of LLVM's PTX. */
 static int load_text(const char *text, void **library)
 {
     size_t bytes = 0;
     char  *log = NULL;
-    void  *image = mock_translate(text, &bytes, &log);
+    void  *image = strncmp(text, "; ModuleID", 10) ? mock_translate(text, &bytes, &log)
+                                                   : mock_retarget(text, &bytes, &log);
 
     *library = image ? mock_load(image, bytes) : NULL;
     free(log);
@@ -294,7 +295,7 @@ int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options
         rc = load_text(image, &library);
     const int *of = library ? dlsym(library, "mock_arch") : NULL;
     /* machine code is for GPUs of its generation from there on, PTX for all later ones */
-    if (!rc && (!of || *of > arch() || (machine && *of / 10 != arch() / 10)))
+    if (!rc && of && (*of > arch() || (machine && *of / 10 != arch() / 10)))
         rc = NO_BINARY_FOR_GPU;
     if (rc) {
         snprintf(values[0], (size_t)(uintptr_t)values[1], "mock: this is sm_%d", arch());

@@ -12,8 +12,14 @@ enum { MOCK_THREADS = 1024 }; /* of a block, at most */
 
 /* A shared library of this machine, malloc'd; NULL with messages in `log`, malloc'd. */
 void *mock_translate(const char *text, size_t *bytes, char **log);
+/* ... of such text and two modules of LLVM IR, or NULL. */
+void *mock_compile(const char *text, const char *ir, const char *more, size_t *bytes, char **log);
 void *mock_read(const char *path, size_t *bytes); /* malloc'd, with a 0 behind; NULL: cannot */
 void *mock_load(const void *image, size_t bytes); /* for dlsym; NULL, said on stderr: cannot */
+
+/* ---- retarget.c: kernels as LLVM IR of a GPU ------------------------------------------------------- */
+
+void *mock_retarget(const char *text, size_t *bytes, char **log); /* as mock_translate */
 
 /* ---- block.c --------------------------------------------------------------------------------------- */
 

@@ -43,22 +43,33 @@ static int run(const char *const *words, const char *log)
     return status;
 }
 
-void *mock_translate(const char *text, size_t *bytes, char **log)
+static void put(const char *path, const char *text)
 {
-    char   folder[] = "/tmp/mock-XXXXXX", in[64], out[64], said[64];
-    void  *code = NULL;
-    size_t n;
-    FILE  *f;
+    FILE *f = fopen(path, "w");
+
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+void *mock_compile(const char *text, const char *ir, const char *more, size_t *bytes, char **log)
+{
+    enum { FILES = 5 };
+    static const char *const names[FILES] = {"k.cpp", "k.so", "log", "k.ll", "more.ll"};
+    char                     folder[] = "/tmp/mock-XXXXXX", path[FILES][64];
+    void                    *code = NULL;
+    size_t                   n;
 
     *log = NULL;
     if (!mkdtemp(folder))
         return NULL;
-    snprintf(in, sizeof in, "%s/k.cpp", folder);
-    snprintf(out, sizeof out, "%s/k.so", folder);
-    snprintf(said, sizeof said, "%s/log", folder);
-    if ((f = fopen(in, "w"))) {
-        fputs(text, f);
-        fclose(f);
+    for (int i = 0; i < FILES; i++)
+        snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
+    put(path[0], text);
+    if (ir) {
+        put(path[3], ir);
+        put(path[4], more);
     }
     const char *words[] = {MOCK_CLANG,
                            "-std=c++17",
@@ -73,20 +84,26 @@ void *mock_translate(const char *text, size_t *bytes, char **log)
                            "-fuse-ld=lld",
                            MOCK_FLAG,
                            MOCK_PATH,
-                           in,
+                           path[0],
                            "-o",
-                           out,
+                           path[1],
                            "-lm",
+                           ir ? path[3] : NULL,
+                           path[4],
                            NULL};
-    if (run(words, said) == 0)
-        code = mock_read(out, bytes);
+    if (run(words, path[2]) == 0)
+        code = mock_read(path[1], bytes);
     else
-        *log = mock_read(said, &n);
-    unlink(in);
-    unlink(out);
-    unlink(said);
+        *log = mock_read(path[2], &n);
+    for (int i = 0; i < FILES; i++)
+        unlink(path[i]);
     rmdir(folder);
     return code;
+}
+
+void *mock_translate(const char *text, size_t *bytes, char **log)
+{
+    return mock_compile(text, NULL, NULL, bytes, log);
 }
 
 /* The loader tells files apart by their names. */

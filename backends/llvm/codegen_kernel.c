@@ -1,0 +1,238 @@
+/* Functions of kind device to LLVM IR: kernels of GPUs.
+ *
+ *     func @k.0 kind(device) (%x: f32[64], %y: f32[64] written)
+ *         void @k_k_0(ptr addrspace(1) %x, i64 %offset, ptr addrspace(1) %y, i64 %offset)
+ *
+ * Each buffer is followed by an offset in bytes, since a device's API passes whole buffers; numbers
+ * are i64.  Indices have 32 bits where these hold all of the function.  What a block shares is a
+ * variable of the module. */
+#include "backends/common/device.h"
+#include "backends/common/plain.h"
+#include "backends/llvm/llvm.h"
+
+#include <string.h>
+
+enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+
+/* What GPUs have in the words of LLVM; by Arch. */
+static const struct {
+    const char *thread, *block; /* .. and an axis */
+    unsigned    convention;
+} kinds[] = {
+    [ARCH_NVPTX] = {"llvm.nvvm.read.ptx.sreg.tid.", "llvm.nvvm.read.ptx.sreg.ctaid.",
+                    LLVMPTXKernelCallConv},
+    [ARCH_AMDGPU] = {"llvm.amdgcn.workitem.id.", "llvm.amdgcn.workgroup.id.",
+                     LLVMAMDGPUKERNELCallConv},
+};
+
+/* A fence has a scope, which LLVM's C API has no word for. */
+const char *gen_prelude(Arch arch)
+{
+    return arch != ARCH_AMDGPU
+               ? NULL
+               : "define internal void @block_barrier() alwaysinline convergent nounwind {\n"
+                 "  fence syncscope(\"workgroup\") release\n"
+                 "  call void @llvm.amdgcn.s.barrier()\n"
+                 "  fence syncscope(\"workgroup\") acquire\n"
+                 "  ret void\n"
+                 "}\n"
+                 "declare void @llvm.amdgcn.s.barrier()\n";
+}
+
+/* ---- statements ---------------------------------------------------------------------------------- */
+
+/* The number of this thread, or of its block, along an axis: i32. */
+static LLVMValueRef number_of(Gen *g, BindAxis a)
+{
+    bool         block = a < AXIS_THREAD_X;
+    char         axis = (char)('x' + (block ? a - AXIS_BLOCK_X : a - AXIS_THREAD_X));
+    const char  *what = block ? kinds[g->arch].block : kinds[g->arch].thread;
+    LLVMValueRef v;
+
+    what = arena_printf(g->a, "%s%c", what, axis);
+    v = gen_intrinsic_of(g, what, 0, NULL, 0, NULL);
+    return v;
+}
+
+void gen_bound(Gen *g, const Stmt *s)
+{
+    const LoopData   *l = &s->u.loop;
+    LLVMValueRef      at = number_of(g, l->bind), v;
+    LLVMBasicBlockRef then, done;
+    GenMark           mark = gen_mark(g);
+    uint32_t          bits = gen_idx_width(g, l->var->lo, l->var->hi);
+
+    v = LLVMBuildZExtOrBitCast(g->b, at, gen_width_type(g, bits), "");
+    if (!idx_is_const(l->lo, NULL) || l->lo->lo)
+        v = LLVMBuildNSWAdd(g->b, v, gen_idx_as(g, l->lo, bits), "");
+    gen_bind(g, l->var, v);
+    if (l->extent == g->axis[l->bind]) {
+        gen_stmt(g, s->kids[0]);
+        return;
+    }
+    then = gen_bb(g, "then"); /* the launch is sized by another loop */
+    done = gen_bb(g, "done");
+    v = LLVMBuildICmp(g->b, LLVMIntSLT, at, gen_idx_as(g, l->extent, 32), "");
+    LLVMBuildCondBr(g->b, v, then, done);
+    LLVMPositionBuilderAtEnd(g->b, then);
+    gen_stmt(g, s->kids[0]);
+    LLVMBuildBr(g->b, done);
+    gen_drop(g, mark);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+void gen_barrier(Gen *g)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, "block_barrier");
+
+    if (fn)
+        LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, NULL, 0, "");
+    else
+        gen_intrinsic_of(g, "llvm.nvvm.barrier0", 0, NULL, 0, NULL);
+}
+
+LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name)
+{
+    LLVMValueRef v = LLVMAddGlobalInAddressSpace(g->mod, type, name, SPACE_SHARED);
+
+    LLVMSetInitializer(v, LLVMGetUndef(type));
+    LLVMSetLinkage(v, LLVMInternalLinkage);
+    LLVMSetAlignment(v, SHARED_ALIGN);
+    return v;
+}
+
+/* What is on its way to shared memory has come before anything else goes on. */
+void gen_kernel_seq(Gen *g, const Stmt *s)
+{
+    bool waiting = false;
+
+    for (uint32_t i = 0; i <= s->nkids; i++) {
+        bool    copies = i < s->nkids && stmt_only_copies(s->kids[i]);
+        GenMark mark = gen_mark(g);
+
+        if (waiting && !copies)
+            gen_async_wait(g);
+        if (i < s->nkids)
+            gen_stmt(g, s->kids[i]);
+        waiting = copies;
+        mark.block = g->block.keys.n;
+        gen_drop(g, mark);
+    }
+}
+
+/* ---- functions ----------------------------------------------------------------------------------- */
+
+static bool are_aliases(const Buffer *a, const Buffer *b)
+{
+    for (const Buffer *x = a; x; x = x->alias)
+        for (const Buffer *y = b; y; y = y->alias)
+            if (x == y)
+                return true;
+    return false;
+}
+
+static void buffer_attrs(Gen *g, const Func *f, uint32_t i, uint32_t at)
+{
+    for (uint32_t j = 0; j < f->nparams; j++)
+        if (j != i && f->params[j].buffer && are_aliases(f->params[i].buffer, f->params[j].buffer))
+            return;
+    gen_attr(g, g->fn, at, "noalias", 0);
+    if (!f->params[i].written)
+        gen_attr(g, g->fn, at, "readonly", 0);
+}
+
+static void string_attr(Gen *g, const char *name, const char *value)
+{
+    LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(g->lc, name, (unsigned)strlen(name), value,
+                                                      (unsigned)strlen(value)));
+}
+
+/* Blocks have so many threads, along each axis; 0: a run decides. */
+static void launch_bounds(Gen *g, const Func *f)
+{
+    const Target *t = f->target;
+    uint64_t      n[3], all = 1;
+
+    for (int i = 0; i < 3; i++) {
+        const Idx *x = g->axis[AXIS_THREAD_X + i];
+
+        n[i] = !x ? 1 : idx_is_const(x, NULL) ? (uint64_t)x->lo : 0;
+        all *= n[i];
+    }
+    if (g->arch == ARCH_AMDGPU) {
+        string_attr(
+            g, "amdgpu-flat-work-group-size",
+            all ? arena_printf(g->a, "%llu,%llu", (unsigned long long)all, (unsigned long long)all)
+                : arena_printf(g->a, "1,%u", t->max_threads));
+        string_attr(g, "uniform-work-group-size", "true");
+        return;
+    }
+    for (int i = 0; i < 3 && all; i++) {
+        const char     *what = arena_printf(g->a, "reqntid%c", 'x' + i);
+        LLVMMetadataRef row[3] = {LLVMValueAsMetadata(g->fn),
+                                  LLVMMDStringInContext2(g->lc, what, strlen(what)),
+                                  LLVMValueAsMetadata(gen_i32(g, (int64_t)n[i]))};
+
+        LLVMAddNamedMetadataOperand(
+            g->mod, "nvvm.annotations",
+            LLVMMetadataAsValue(g->lc, LLVMMDNodeInContext2(g->lc, row, 3)));
+    }
+}
+
+static void declare_kernel(Gen *g, const Func *f)
+{
+    LLVMTypeRef *types = NEW_ARRAY(g->a, LLVMTypeRef, 2 * f->nparams + 1);
+    LLVMTypeRef  global = LLVMPointerTypeInContext(g->lc, SPACE_GLOBAL);
+    uint32_t     n = 0;
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        if (f->params[i].buffer)
+            types[n++] = global;
+        types[n++] = g->i64;
+    }
+    g->fn = LLVMAddFunction(g->mod, device_symbol(g->c, f->name),
+                            LLVMFunctionType(g->none, types, n, false));
+    LLVMSetFunctionCallConv(g->fn, kinds[g->arch].convention);
+    gen_attr(g, g->fn, LLVMAttributeFunctionIndex, "nounwind", 0);
+    n = 0;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        if (f->params[i].buffer)
+            buffer_attrs(g, f, i, ++n);
+        n++;
+    }
+    launch_bounds(g, f);
+}
+
+static bool has_instruction(const void *user, IntrinId id)
+{
+    const Gen *g = user;
+
+    return gen_has_instruction(g, id);
+}
+
+bool gen_kernel(Gen *g, const Func *f)
+{
+    uint32_t errors = diag_errors(g->c->diags), n = 0;
+
+    f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, g));
+    g->narrow = !func_dims(f) && func_index_fits(f);
+    func_axes(f, g->axis);
+    declare_kernel(g, f);
+    gen_begin(g, g->fn, f->name);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        LLVMValueRef v = LLVMGetParam(g->fn, n++);
+
+        if (f->params[i].buffer) {
+            LLVMValueRef by = LLVMGetParam(g->fn, n++);
+
+            v = LLVMBuildGEP2(g->b, g->i8, v, &by, 1, "");
+            map_put(g->bufs, f->params[i].buffer->id, v);
+        } else {
+            gen_bind(g, f->params[i].scalar, v);
+        }
+    }
+    gen_stmt(g, f->body);
+    gen_end(g);
+    return diag_errors(g->c->diags) == errors;
+}

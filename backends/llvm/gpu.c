@@ -1,0 +1,157 @@
+/* Kernels of GPUs: each as text of LLVM IR, and that text as code.
+ *
+ * The text is all that code depends on beside the GPU and LLVM, so it is what the cache goes by,
+ * and it is compiled in a context of its own, by any thread.  Schedules have arranged the loops:
+ * LLVM unrolls what they marked and hoists what stands still; unrolling more, as LLVM's own -O3
+ * does, makes kernels spill. */
+#include "backends/llvm/llvm.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_WARP = 80 }; /* sm_80 */
+
+uint32_t gpu_caps(Arch arch, const char *gpu)
+{
+    uint32_t caps = CAP_FMA | CAP_F16C | CAP_F16D | CAP_F64 | CAP_FP | CAP_ROUND;
+
+    return arch == ARCH_NVPTX && strtoul(gpu + strlen("sm_"), NULL, 10) >= FIRST_WARP
+               ? caps | CAP_WARP
+               : caps;
+}
+
+void gpu_functions(Target *t, Arch arch, const char *gpu)
+{
+    t->has_round = t->has_sqrt = t->no_libm = true;
+    set_intrin_ops(t, arch, gpu_caps(arch, gpu));
+}
+
+bool llvm_kernel(Ctx *c, const char *triple, const char *gpu, const Func *f, StrBuf *out)
+{
+    Target    t = *f->target;
+    TirModule none = {0};
+
+    t.triple = triple;
+    t.mcpu = gpu;
+    Gen *g = gen_new(c, &none, &t, "kernel", "", 2, true);
+    if (!g)
+        return false;
+    bool ok = gen_kernel(g, f);
+    if (ok) {
+        char *why = NULL, *text;
+
+        if (LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &why))
+            BUG("a kernel does not verify: %s", why);
+        LLVMDisposeMessage(why);
+        text = LLVMPrintModuleToString(g->mod);
+        str_add(out, text);
+        LLVMDisposeMessage(text);
+    }
+    gen_free(g);
+    return ok;
+}
+
+/* ---- text to code -------------------------------------------------------------------------------- */
+
+typedef struct {
+    Arena               *a;
+    const char          *why; /* the first error; NULL: none so far */
+    LLVMContextRef       lc;
+    LLVMModuleRef        mod;
+    LLVMTargetMachineRef tm;
+} Compile;
+
+static void note(Compile *k, char *message)
+{
+    if (!k->why)
+        k->why = arena_printf(k->a, "%s", message ? message : "LLVM does not say");
+    LLVMDisposeMessage(message);
+}
+
+static void complain(LLVMDiagnosticInfoRef info, void *user)
+{
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSError)
+        note(user, LLVMGetDiagInfoDescription(info));
+}
+
+static bool begin(Compile *k, const char *triple, const char *gpu, const char *text)
+{
+    LLVMTargetRef target;
+    char         *why = NULL;
+
+    k->lc = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(k->lc, complain, k);
+    if (LLVMParseIRInContext(
+            k->lc, LLVMCreateMemoryBufferWithMemoryRange(text, strlen(text), "kernel", true),
+            &k->mod, &why) ||
+        LLVMGetTargetFromTriple(triple, &target, &why)) {
+        note(k, why);
+        return false;
+    }
+    k->tm = LLVMCreateTargetMachine(target, triple, gpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                    LLVMCodeModelDefault);
+    return true;
+}
+
+static void optimise(Compile *k)
+{
+    static const char pipeline[] =
+        "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,"
+        "instcombine<no-verify-fixpoint>,simplifycfg,loop-simplify,lcssa,loop-mssa(licm),"
+        "loop-unroll<O1>,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+        "simplifycfg,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),"
+        "globaldce";
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef              e = LLVMRunPasses(k->mod, pipeline, k->tm, o);
+
+    LLVMDisposePassBuilderOptions(o);
+    if (e)
+        BUG("the passes of a kernel: %s", LLVMGetErrorMessage(e));
+}
+
+static void emit(Compile *k, EmitKind kind, Bytes *out)
+{
+    LLVMCodeGenFileType type = kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+    LLVMMemoryBufferRef buf = NULL;
+    char               *why = NULL;
+
+    if (kind == EMIT_LL) {
+        char *text = LLVMPrintModuleToString(k->mod);
+
+        buf = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "ll");
+        LLVMDisposeMessage(text);
+    } else if (LLVMTargetMachineEmitToMemoryBuffer(k->tm, k->mod, type, &why, &buf)) {
+        note(k, why);
+        return;
+    }
+    out->n = LLVMGetBufferSize(buf);
+    WRITTEN_BY_LIBRARY(LLVMGetBufferStart(buf), out->n);
+    char *copy = arena_alloc(k->a, out->n + 1);
+    memcpy(copy, LLVMGetBufferStart(buf), out->n);
+    copy[out->n] = 0;
+    out->at = (const uint8_t *)copy;
+    LLVMDisposeMemoryBuffer(buf);
+}
+
+bool llvm_compile_kernel(Arena *a, const char *triple, const char *gpu, EmitKind kind,
+                         const char *text, Bytes *out, const char **log)
+{
+    Compile k = {.a = a};
+
+    *out = (Bytes){0};
+    llvm_init();
+    if (begin(&k, triple, gpu, text)) {
+        optimise(&k);
+        emit(&k, kind, out);
+        LLVMDisposeTargetMachine(k.tm);
+    }
+    if (k.mod)
+        LLVMDisposeModule(k.mod);
+    LLVMContextDispose(k.lc);
+    *log = k.why;
+    return !k.why;
+}

@@ -1,0 +1,150 @@
+/* NVIDIA's GPUs through LLVM: kernels are PTX, which the driver compiles when a model is opened, so
+ * nothing of NVIDIA's is needed to compile one.
+ *
+ *     nvptx -mcpu=sm_80 -mcpu=sm_90      as TVM writes it
+ *
+ * PTX for sm_80 runs on that GPU and all later ones; of several the best is taken that the driver
+ * takes. */
+#include "backends/common/device.h"
+#include "backends/llvm/llvm.h"
+#include "tvmcc/abi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char triple[] = "nvptx64-nvidia-cuda";
+
+enum { LEAST = 60, MOST = 90 }; /* sm_60 has all that kernels ask for; LLVM 19 knows sm_90a */
+
+/* 90 of "sm_90a", and the rest; 0: it is no GPU. */
+static uint32_t number_of(const char *gpu, const char **rest)
+{
+    char         *end = NULL;
+    unsigned long n = str_starts(gpu, "sm_") ? strtoul(gpu + 3, &end, 10) : 0;
+
+    *rest = end ? end : "";
+    return n < 1000 ? (uint32_t)n : 0;
+}
+
+static bool comes_before(const char *a, const char *b)
+{
+    const char *ra, *rb;
+    uint32_t    na = number_of(a, &ra), nb = number_of(b, &rb);
+
+    return na != nb ? na > nb : strcmp(ra, rb) > 0;
+}
+
+static bool word(Ctx *c, Target *t, const char *name, const char *value)
+{
+    static const uint32_t known[] = {60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90};
+    const char           *rest = "";
+    uint32_t              n = number_of(value, &rest);
+    bool                  ok = false;
+
+    for (size_t i = 0; i < COUNT(known); i++)
+        ok = ok || known[i] == n;
+    if (ok && (!*rest || (n == MOST && !strcmp(rest, "a"))))
+        return device_add_arch(c, t, value, comes_before);
+    error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no GPU that LLVM makes PTX for", name, value);
+    diag_hint(c->diags, "sm_%u to sm_%ua; PTX of sm_%u runs on later ones, too", LEAST, MOST, MOST);
+    return false;
+}
+
+static const char *least(Ctx *c, const Target *t)
+{
+    const char *gpu, *last = NULL;
+
+    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
+        last = gpu;
+    return last;
+}
+
+static void canonical(Ctx *c, Target *t, StrBuf *text)
+{
+    const char *gpu;
+
+    if (!*t->mcpu)
+        device_add_arch(c, t, "sm_80", comes_before);
+    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
+        str_printf(text, " -mcpu=%s", gpu);
+    gpu_functions(t, ARCH_NVPTX, least(c, t));
+}
+
+/* ---- code ---------------------------------------------------------------------------------------- */
+
+static bool kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
+{
+    return llvm_kernel(c, triple, least(c, t), f, out);
+}
+
+static bool compile(const void *user, Arena *a, const char *gpu, const char *text, Bytes *out,
+                    const char **log)
+{
+    (void)user;
+    return llvm_compile_kernel(a, triple, gpu, EMIT_ASM, text, out, log);
+}
+
+static bool is_text(const char *gpu)
+{
+    (void)gpu;
+    return true;
+}
+
+static bool images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                   DeviceImages *out)
+{
+    static const DeviceCompiler compiler = {.name = "nvptx 1",
+                                            .version = LLVM_VERSION_STRING,
+                                            .text = kernel,
+                                            .compile = compile,
+                                            .is_text = is_text};
+
+    return device_images(c, &compiler, m, t, o, out);
+}
+
+/* All kernels as PTX of the best GPU, one module behind the other. */
+static bool source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        const Func *f = m->funcs[i];
+        StrBuf      text = strbuf(c->arena);
+        const char *log;
+        Bytes       code;
+
+        if (f->kind != FUNC_DEVICE)
+            continue;
+        if (!kernel(c, f->target, f, &text))
+            return false;
+        if (!llvm_compile_kernel(c->arena, triple, device_arch(c, f->target, 0), EMIT_ASM, text.at,
+                                 &code, &log))
+            return error_at(c, E_CODEGEN, f->loc, "kernel '%s': %s", f->name, log);
+        str_addn(out, (const char *)code.at, code.n);
+    }
+    return true;
+}
+
+/* As the target cuda (backends/cuda/cuda.c). */
+static const DeviceModel models[] = {{NULL, 48 * 1024, 128, 32}, {0}};
+
+static const char *const words[] = {"-mcpu", "-arch", NULL};
+
+static const Device nvptx = {
+    .kind = TVMCC_DEVICE_CUDA,
+    .title = "CUDA",
+    .packages = "nvidia-driver, of Debian's non-free",
+    .options = "",
+    .threads = 256,
+    .most_threads = 1024,
+    .one_warp = true,
+    .most_blocks = {INT32_MAX, 65535, 65535},
+    .most_args = 512,
+    .no_math = true,
+    .models = models,
+    .word = word,
+    .words = words,
+    .canonical = canonical,
+    .source = source,
+    .images = images,
+};
+
+DEVICE_BACKEND(nvptx, "NVIDIA GPUs through LLVM: -mcpu=sm_80, once for each")
