@@ -65,17 +65,26 @@ typedef struct {
 
 typedef VEC(Devices) DevicesVec;
 
+/* Its name, and its memory where that is known. */
+static const char *device_text(Arena *a, const tvmrt_device_info *d)
+{
+    double gib = (double)d->memory_bytes / (1 << 30);
+
+    return d->memory_bytes ? arena_printf(a, "%s, %.1f GiB", d->name, gib)
+                           : arena_printf(a, "%s", d->name);
+}
+
 /* Of one kind, as the run-time library finds them. */
 static Devices find_devices(Arena *a, const Backend *b)
 {
-    Devices out = {.backend = b, .names = NEW_ARRAY(a, const char *, MAX_DEVICES)};
-    char(*names)[TVMRT_DEVICE_NAME] = arena_array(a, MAX_DEVICES, TVMRT_DEVICE_NAME);
+    Devices            out = {.backend = b, .names = NEW_ARRAY(a, const char *, MAX_DEVICES)};
+    tvmrt_device_info *all = NEW_ARRAY(a, tvmrt_device_info, MAX_DEVICES);
 
-    out.n = tvmrt_device_names(b->device->kind, MAX_DEVICES, names, &out.why);
+    out.n = tvmrt_devices(b->device->kind, MAX_DEVICES, all, &out.why);
     if (out.n > MAX_DEVICES)
         out.n = MAX_DEVICES;
     for (uint32_t i = 0; i < out.n; i++)
-        out.names[i] = names[i];
+        out.names[i] = device_text(a, &all[i]);
     return out;
 }
 

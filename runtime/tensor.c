@@ -7,6 +7,7 @@
 #include "tvmcc/runtime.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { MAX_TENSORS = 64, MAX_DIMS = 32 };
@@ -84,11 +85,12 @@ tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data)
     return t;
 }
 
-int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
+/* Of a tensor on the CPU, or on a device of this kind. */
+static int32_t check(const tvmrt_tensor *t, const tvmcc_tensor_info *info, uint32_t device)
 {
     if (!t || !info || (!t->data && info->bytes) || (info->ndim && (!t->shape || !info->dims)))
         return TVMCC_E_NULL;
-    if (t->device.type != TVMCC_DEVICE_CPU)
+    if (t->device.type != TVMCC_DEVICE_CPU && (uint32_t)t->device.type != device)
         return TVMCC_E_DEVICE;
     if (t->dtype.code != info->code || t->dtype.bits != info->bits || t->dtype.lanes != info->lanes)
         return TVMCC_E_MISMATCH;
@@ -100,6 +102,11 @@ int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
     if (info->align && ((uintptr_t)t->data + t->byte_offset) % info->align)
         return TVMCC_E_ALIGN;
     return TVMCC_OK;
+}
+
+int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
+{
+    return check(t, info, TVMCC_DEVICE_CPU);
 }
 
 /* A stride along a dim of 1 goes nowhere. */
@@ -167,36 +174,63 @@ int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from)
     return TVMCC_OK;
 }
 
+/* Addresses, or handles of the device's memory with what lies before the tensor. */
 static int32_t gather(const tvmrt_tensor *tensors, const tvmcc_tensor_info *infos, uint32_t n,
-                      void *pointers[MAX_TENSORS])
+                      uint32_t device, void *pointers[MAX_TENSORS], tvmcc_place *places)
 {
     if (n && !infos)
         return TVMCC_E_NULL;
     for (uint32_t i = 0; i < n; i++) {
-        int32_t rc = tvmrt_tensor_check(&tensors[i], &infos[i]);
+        const tvmrt_tensor *t = &tensors[i];
+        int32_t             rc = check(t, &infos[i], device);
 
         if (rc)
             return rc;
         if (infos[i].flags & TVMCC_TENSOR_DYNAMIC)
             return TVMCC_E_SHAPE;
-        pointers[i] = (char *)tensors[i].data + tensors[i].byte_offset;
+        if (t->byte_offset > SIZE_MAX)
+            return TVMCC_E_SHAPE;
+        places[i] = (tvmcc_place){.kind = (uint32_t)t->device.type};
+        pointers[i] = t->data;
+        if (t->device.type == TVMCC_DEVICE_CPU)
+            pointers[i] = (char *)t->data + t->byte_offset;
+        else
+            places[i].offset = (size_t)t->byte_offset;
     }
     return TVMCC_OK;
+}
+
+/* params of this header, whatever the caller's was. */
+static tvmcc_params params_with(const tvmcc_params *params, const tvmcc_place *places)
+{
+    tvmcc_params p = {0};
+
+    memcpy(&p, params, params->struct_bytes < sizeof p ? params->struct_bytes : sizeof p);
+    if (params->struct_bytes >= offsetof(tvmcc_params, places)) {
+        p.struct_bytes = sizeof p;
+        p.places = places;
+    }
+    return p;
 }
 
 int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
                   const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params)
 {
-    void   *in[MAX_TENSORS], *out[MAX_TENSORS];
-    int32_t rc;
+    void        *in[MAX_TENSORS], *out[MAX_TENSORS];
+    tvmcc_place  places[2 * MAX_TENSORS];
+    tvmcc_params placed;
+    int32_t      rc;
 
     if (!info || !info->run || !params || (!inputs && ninputs) || (!outputs && noutputs))
         return TVMCC_E_NULL;
     if (info->abi != TVMCC_ABI || ninputs != info->ninputs || noutputs != info->noutputs ||
         ninputs > MAX_TENSORS || noutputs > MAX_TENSORS)
         return TVMCC_E_MISMATCH;
-    rc = gather(inputs, info->inputs, ninputs, in);
+    rc = gather(inputs, info->inputs, ninputs, info->device, in, places);
     if (!rc)
-        rc = gather(outputs, info->outputs, noutputs, out);
-    return rc ? rc : info->run(in, out, params);
+        rc = gather(outputs, info->outputs, noutputs, info->device, out, places + ninputs);
+    if (rc)
+        return rc;
+    placed = params_with(params, places);
+    return info->run(in, out, &placed);
 }

@@ -46,6 +46,16 @@ static const char *binary_sign(PrimKind k)
     }
 }
 
+static void print_size(const Clike *x, SizeData size, StrBuf *s)
+{
+    const char *record = x->program->record(x->program->user, size.record);
+
+    if (size.before)
+        str_printf(s, "(uint32_t)offsetof(%s, %s)", record, size.before->name);
+    else
+        str_printf(s, "(uint32_t)sizeof(%s)", record);
+}
+
 static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
 {
     str_printf(s, "%s(", fn);
@@ -344,9 +354,7 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_CASE: clike_case(x, p, s); return;
     case PRIM_ADDR:
     case PRIM_SYMBOL: clike_address(x, p, s); return;
-    case PRIM_SIZEOF:
-        str_printf(s, "(uint32_t)sizeof(%s)", x->program->record(x->program->user, p->u.record));
-        return;
+    case PRIM_SIZEOF: print_size(x, p->u.size, s); return;
     case PRIM_INTRIN:
     case PRIM_SPLAT:
     case PRIM_RAMP:

@@ -319,7 +319,7 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p)
     case PRIM_LOAD: v = gen_load(g, &p->u.load, p->dtype); break;
     case PRIM_ADDR:
     case PRIM_SYMBOL: v = gen_addr(g, p); break;
-    case PRIM_SIZEOF: v = gen_i32(g, record_bytes(p->u.record, g->t->pointer_bits)); break;
+    case PRIM_SIZEOF: v = gen_i32(g, size_bytes(p->u.size, g->t->pointer_bits)); break;
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:

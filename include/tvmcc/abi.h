@@ -133,7 +133,8 @@ typedef struct tvmcc_program {
  * ends; launches and copies of one device happen in the order of the calls; `wait` waits for all.
  * A device that only holds memory leaves module_load to launch NULL, and what follows last_error.
  * Between record_begin and record_end launches are not carried out but become a recording, which
- * `replay` carries out as a launch; a device that records nothing leaves these four NULL. */
+ * `replay` carries out as a launch; a device that records nothing leaves these four NULL.  One
+ * thread at a time uses a table. */
 typedef struct tvmcc_device {
     uint32_t struct_bytes;
     uint32_t kind;
@@ -161,7 +162,25 @@ typedef struct tvmcc_device {
     int32_t (*record_end)(void *self, void **recording);
     int32_t (*replay)(void *self, void *recording);
     void (*recording_free)(void *self, void *recording);
+    /* From struct_bytes 192 (100) on.  A download that has happened when `wait`, or `poll` with 0,
+     * returns: until then the host's memory is the device's. */
+    int32_t (*download_later)(void *self, void *host, void *memory, size_t offset, size_t bytes);
+    /* Begins what has not begun: 0 if all has happened, 1 if not, or a code. */
+    int32_t (*poll)(void *self);
+    /* Memory with these bytes, which nobody writes: one for all who ask for the same hash.  A hash
+     * of zeros is nobody else's. */
+    int32_t (*weights_load)(void *self, const uint8_t sha256[32], const void *host, size_t bytes,
+                            void **memory);
+    void (*weights_free)(void *self, void *memory);
 } tvmcc_device;
+
+/* Where a tensor of a run lies.  In the memory of the device on which the model is open, the handle
+ * of that memory, as `alloc` gives it, stands in place of the tensor's address. */
+typedef struct tvmcc_place {
+    uint32_t kind; /* TVMCC_DEVICE_CPU: here, else the kind of the model's device */
+    uint32_t reserved;
+    size_t   offset; /* bytes, on the device */
+} tvmcc_place;
 
 /* ---- params: what a run needs beside its tensors ------------------------------------------------
  */
@@ -183,6 +202,10 @@ enum { TVMCC_EVENT_BEGIN = 0, TVMCC_EVENT_END = 1 };
  * 0 from part 0 before a step ends the run with TVMCC_E_CANCELLED. */
 typedef int32_t (*tvmcc_instrument_fn)(void *user, uint32_t event, uint32_t step, uint32_t part);
 
+/* The run ends when all is asked for: the device's `wait`, or `poll`, tells when outputs are there.
+ * Inputs were read, outputs have to stay. */
+enum { TVMCC_RUN_ASYNC = 1 };
+
 typedef struct tvmcc_params {
     uint32_t                   struct_bytes; /* sizeof(tvmcc_params) */
     uint32_t                   threads;      /* parts of a region; 0 is 1 */
@@ -199,6 +222,10 @@ typedef struct tvmcc_params {
     size_t                     device_count;
     tvmcc_instrument_fn        instrument; /* may be NULL */
     void                      *instrument_user;
+    /* From struct_bytes 128 (72) on; models on the CPU read none of it. */
+    const tvmcc_place *places;   /* of the inputs, then the outputs; NULL: all are here */
+    uint32_t           flags;    /* TVMCC_RUN_x */
+    uint32_t           reserved; /* 0 */
 } tvmcc_params;
 
 /* ---- values: tensors whose shape is known at run time ------------------------------------------
@@ -403,7 +430,15 @@ TVMCC_AT(device, record_begin, 128, 68);
 TVMCC_AT(device, record_end, 136, 72);
 TVMCC_AT(device, replay, 144, 76);
 TVMCC_AT(device, recording_free, 152, 80);
-TVMCC_SIZE(device, 160, 84);
+TVMCC_AT(device, download_later, 160, 84);
+TVMCC_AT(device, poll, 168, 88);
+TVMCC_AT(device, weights_load, 176, 92);
+TVMCC_AT(device, weights_free, 184, 96);
+TVMCC_SIZE(device, 192, 100);
+TVMCC_AT(place, kind, 0, 0);
+TVMCC_AT(place, reserved, 4, 4);
+TVMCC_AT(place, offset, 8, 8);
+TVMCC_SIZE(place, 16, 12);
 TVMCC_AT(kernel_info, name, 0, 0);
 TVMCC_AT(kernel_info, buffers, 8, 4);
 TVMCC_AT(kernel_info, value_bytes, 12, 8);
@@ -443,7 +478,10 @@ TVMCC_AT(params, devices, 80, 44);
 TVMCC_AT(params, device_count, 88, 48);
 TVMCC_AT(params, instrument, 96, 52);
 TVMCC_AT(params, instrument_user, 104, 56);
-TVMCC_SIZE(params, 112, 60);
+TVMCC_AT(params, places, 112, 60);
+TVMCC_AT(params, flags, 120, 64);
+TVMCC_AT(params, reserved, 124, 68);
+TVMCC_SIZE(params, 128, 72);
 TVMCC_AT(value, code, 0, 0);
 TVMCC_AT(value, bits, 1, 1);
 TVMCC_AT(value, lanes, 2, 2);

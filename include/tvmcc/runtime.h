@@ -47,7 +47,8 @@ uint32_t tvmrt_cpu_count(void);
 /* ---- tensor.c: tensors ------------------------------------------------------------------------
  */
 
-/* The layout of DLTensor, so that arrays come and go without a copy. */
+/* The layout of DLTensor (DLPack 1.1), so that arrays come and go without a copy.  `data` of one on
+ * a device is what the device has for its memory: an address, a cl_mem, an MTLBuffer. */
 typedef struct tvmrt_tensor {
     void *data;
     struct {
@@ -73,7 +74,9 @@ int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
 /* Copies the elements of equal shapes and types in the CPU's memory, whatever their strides. */
 int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from);
 
-/* Checks all tensors, then runs.  Static shapes, at most 64 tensors each way. */
+/* Checks all tensors, then runs.  Static shapes, at most 64 tensors each way, in the CPU's memory
+ * or in that of the device on which the model is open; device.id is the caller's word for which
+ * one. */
 int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
                   const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params);
 
@@ -121,22 +124,33 @@ void                tvmrt_device_close(const tvmcc_device *device);
 
 enum { TVMRT_FIRST_DEVICE = 0xffff };
 
-/* Which device, and what of it is the caller's and stays so. */
+/* Which device, and what of it is the caller's and stays so.  An OpenCL queue without a context
+ * brings its own; either is enough to say which device it is. */
 typedef struct tvmrt_device_options {
-    uint32_t struct_bytes; /* sizeof(tvmrt_device_options) */
-    uint32_t number;       /* as tvmrt_device_names lists them; TVMRT_FIRST_DEVICE: as above */
-    void    *context;      /* CUcontext; NULL: the device's primary one */
-    void    *stream;       /* CUstream of that context; NULL: one of its own */
+    uint32_t    struct_bytes; /* sizeof(tvmrt_device_options) */
+    uint32_t    number;       /* as tvmrt_devices counts them; TVMRT_FIRST_DEVICE: as above */
+    void       *context;      /* CUcontext, cl_context; NULL: the device's primary or an own one */
+    void       *stream;       /* CUstream, cl_command_queue (in order); NULL: one of its own */
+    const char *name;         /* NULL, or a part of its name or its maker's, in any case */
+    size_t      least_memory; /* bytes that it has to have */
 } tvmrt_device_options;
 
 /* tvmrt_device_open with a choice; `options` NULL: none. */
 const tvmcc_device *tvmrt_device_open_with(uint32_t kind, const tvmrt_device_options *options,
                                            void *memory, size_t bytes, const char **why);
-/* Names of the devices of a kind, `n` at most, and how many there are; 0 with the reason in `why`.
- */
-enum { TVMRT_DEVICE_NAME = 128 };
-uint32_t tvmrt_device_names(uint32_t kind, uint32_t n, char (*names)[TVMRT_DEVICE_NAME],
-                            const char **why);
+
+enum { TVMRT_CARD = 0, TVMRT_CHIP = 1, TVMRT_NO_GPU = 2 };
+
+typedef struct tvmrt_device_info {
+    uint32_t kind, number;
+    uint32_t type; /* a GPU with memory of its own, one that shares the CPU's, none (a CPU) */
+    char     name[128], maker[64];
+    uint64_t memory_bytes; /* 0: unknown */
+} tvmrt_device_info;
+
+/* The devices of a kind, 0: of all kinds.  Fills in `n` at most and gives their number; 0 with the
+ * reason in `why`. */
+uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const char **why);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,7 @@ const AbiRecord *parse_sizeof(Parser *p)
 /* .member = prim */
 const Stmt *parse_put(Parser *p, const Buffer *b, const Idx *const *index)
 {
-    const AbiMember *m = parse_member(p, b);
+    const AbiMember *m = parse_member(p, b, false);
     const Prim      *value;
     DType            t;
 

@@ -355,6 +355,16 @@ static Value parse_read(Parser *p)
 }
 
 /* addr(@symbol), addr(%b[..]), addr(%b[..].member) */
+static Value parse_offsetof(Parser *p)
+{
+    const AbiRecord *r = parse_record(p);
+    const AbiMember *m = r && expect(p, ",") ? record_member(r, parse_word(p)) : NULL;
+
+    if (!p->failed && !m)
+        parse_fail(p, "expected a struct of the ABI and a member of it");
+    return expect(p, ")") ? of_prim(prim_offsetof(p->c, r, m)) : nothing(p);
+}
+
 static Value parse_addr(Parser *p)
 {
     const Prim *q;
@@ -369,7 +379,7 @@ static Value parse_addr(Parser *p)
         const Idx *const *index = b ? parse_cell(p, b, &lanes) : NULL;
         if (!b)
             return nothing(p);
-        const AbiMember *m = *p->at == '.' ? parse_member(p, b) : NULL;
+        const AbiMember *m = *p->at == '.' ? parse_member(p, b, true) : NULL;
         if (!p->failed && lanes != b->dtype.lanes)
             parse_fail(p, "an address has no lanes");
         if (p->failed)
@@ -430,6 +440,8 @@ static Value parse_named(Parser *p)
         const AbiRecord *r = parse_sizeof(p);
         return p->failed ? nothing(p) : of_prim(prim_sizeof(p->c, r));
     }
+    if (!strcmp(word, "offsetof"))
+        return parse_offsetof(p);
     if (!strcmp(word, "handle"))
         return parse_null(p);
     if (dtype_parse(word, &t) && t.lanes > 0 && t.lanes <= MAX_LANES)
@@ -463,7 +475,7 @@ const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes)
 }
 
 /* .member, which can be read and written */
-const AbiMember *parse_member(Parser *p, const Buffer *b)
+const AbiMember *parse_member(Parser *p, const Buffer *b, bool address)
 {
     const char      *at = p->at, *name;
     const AbiMember *m = NULL;
@@ -473,7 +485,7 @@ const AbiMember *parse_member(Parser *p, const Buffer *b)
         name = parse_word(p);
         m = record_member(b->record, name);
     }
-    if (!p->failed && (!m || m->type == ABI_SHA)) {
+    if (!p->failed && (!m || (m->type == ABI_SHA && !address))) {
         p->at = at;
         parse_fail(p, "'%s' of %s is followed by '.' and a member", b->name,
                    b->record ? b->record->name : dtype_text(p->c, b->dtype));
@@ -503,7 +515,7 @@ static Value parse_percent(Parser *p)
     const Idx *const *index = parse_cell(p, b, &lanes);
     const Prim       *mask = NULL;
     if (b->record && !p->failed) {
-        const AbiMember *m = parse_member(p, b);
+        const AbiMember *m = parse_member(p, b, false);
         return m ? of_prim(prim_member(p->c, b, index, m)) : nothing(p);
     }
     if (accept(p, "mask(")) {

@@ -64,7 +64,8 @@ const Buffer *parse_buffer_name(Parser *p); /* %b */
 /* `[index, .. : lanes]` after the name; gives lanes (the buffer's own without `:`). */
 const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes);
 
-const AbiMember *parse_member(Parser *p, const Buffer *b); /* .member; NULL: failed */
+/* .member; NULL: failed.  32 bytes are no value, and have an address only. */
+const AbiMember *parse_member(Parser *p, const Buffer *b, bool address);
 
 /* parse_host.c */
 const char      *parse_symbol(Parser *p); /* @name; "": failed */

@@ -364,7 +364,12 @@ static void print_expr(Printer *p, const Prim *e, int prec)
         str_add(p->out, ")");
         return;
     case PRIM_SYMBOL: str_printf(p->out, "addr(@%s)", printer_clean_name(p, e->u.symbol)); return;
-    case PRIM_SIZEOF: str_printf(p->out, "sizeof(%s)", e->u.record->name); return;
+    case PRIM_SIZEOF:
+        if (e->u.size.before)
+            str_printf(p->out, "offsetof(%s, %s)", e->u.size.record->name, e->u.size.before->name);
+        else
+            str_printf(p->out, "sizeof(%s)", e->u.size.record->name);
+        return;
     case PRIM_ADD: print_infix(p, e, "+", PREC_SUM, prec); return;
     case PRIM_SUB: print_infix(p, e, "-", PREC_SUM, prec); return;
     case PRIM_MUL: print_infix(p, e, "*", PREC_PROD, prec); return;

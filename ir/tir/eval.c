@@ -361,7 +361,7 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
         uint8_t        *at = eval_address(e, l->buffer, l->index, l->member, 0);
         return (Scalar){.i = (int64_t)(intptr_t)at};
     }
-    case PRIM_SIZEOF: return (Scalar){.i = record_bytes(p->u.record, HERE)};
+    case PRIM_SIZEOF: return (Scalar){.i = size_bytes(p->u.size, HERE)};
     case PRIM_SYMBOL: eval_fail(e, "@%s has no address here", p->u.symbol); return (Scalar){.i = 0};
     case PRIM_ADD:
     case PRIM_SUB:

@@ -44,7 +44,7 @@ static uint64_t prim_hash(const Prim *p)
             h = hash_mix(h, p->u.from[i]);
         return h;
     case PRIM_SYMBOL: return hash_ptr(h, p->u.symbol);
-    case PRIM_SIZEOF: return hash_ptr(h, p->u.record);
+    case PRIM_SIZEOF: return hash_ptr(hash_ptr(h, p->u.size.record), p->u.size.before);
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -99,7 +99,8 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_CASE:
     case PRIM_RAMP: return a->u.index == b->u.index;
     case PRIM_SYMBOL: return a->u.symbol == b->u.symbol;
-    case PRIM_SIZEOF: return a->u.record == b->u.record;
+    case PRIM_SIZEOF:
+        return a->u.size.record == b->u.size.record && a->u.size.before == b->u.size.before;
     case PRIM_MATH: return a->u.math == b->u.math;
     case PRIM_INTRIN: return a->u.intrin == b->u.intrin;
     case PRIM_SHUFFLE: return memcmp(a->u.from, b->u.from, a->dtype.lanes * sizeof *a->u.from) == 0;
@@ -252,9 +253,20 @@ const Prim *prim_null(Ctx *c)
     return prim_int(c, DT_HANDLE, 0);
 }
 
+uint32_t size_bytes(SizeData s, uint32_t pointer_bits)
+{
+    return s.before ? record_offset(s.record, s.before, pointer_bits)
+                    : record_bytes(s.record, pointer_bits);
+}
+
 const Prim *prim_sizeof(Ctx *c, const AbiRecord *r)
 {
-    Prim p = {.kind = PRIM_SIZEOF, .dtype = DT_U32, .u.record = r};
+    return prim_offsetof(c, r, NULL);
+}
+
+const Prim *prim_offsetof(Ctx *c, const AbiRecord *r, const AbiMember *m)
+{
+    Prim p = {.kind = PRIM_SIZEOF, .dtype = DT_U32, .u.size = {r, m}};
 
     return prim_node(c, &p);
 }

@@ -104,7 +104,7 @@ typedef enum {
     PRIM_BITS,   /* reinterpret the bits as dtype of equal size */
     PRIM_ADDR,   /* u.load: the address of a cell or of a member, a handle */
     PRIM_SYMBOL, /* u.symbol: the address of a function or of data, a handle */
-    PRIM_SIZEOF, /* u.record: how many bytes one takes on the target, a u32 */
+    PRIM_SIZEOF, /* u.size: how many bytes of it, a u32 of the target */
     PRIM_MATH,   /* u.math of the kids */
     PRIM_CASE,   /* kids: e0..en; u.index selects; only that arm is evaluated */
     /* vectors */
@@ -132,6 +132,12 @@ typedef struct {
     const AbiMember *member; /* of a buffer of records, else NULL */
 } LoadData;
 
+/* Bytes of a struct, or those before one of its members. */
+typedef struct {
+    const AbiRecord *record;
+    const AbiMember *before; /* NULL: all */
+} SizeData;
+
 struct Prim {
     PrimKind           kind;
     uint32_t           id;
@@ -139,15 +145,15 @@ struct Prim {
     uint32_t           nkids;
     const Prim *const *kids;
     union {
-        int64_t          i;
-        double           f;
-        const Idx       *index;
-        LoadData         load;
-        MathFn           math;
-        const Intrin    *intrin;
-        const uint16_t  *from;
-        const char      *symbol;
-        const AbiRecord *record;
+        int64_t         i;
+        double          f;
+        const Idx      *index;
+        LoadData        load;
+        MathFn          math;
+        const Intrin   *intrin;
+        const uint16_t *from;
+        const char     *symbol;
+        SizeData        size;
     } u;
 };
 
@@ -164,7 +170,9 @@ const Prim *prim_member(Ctx *c, const Buffer *b, const Idx *const *index, const 
 const Prim *prim_addr(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m);
 const Prim *prim_symbol(Ctx *c, const char *name);
 const Prim *prim_null(Ctx *c);
+uint32_t    size_bytes(SizeData s, uint32_t pointer_bits);
 const Prim *prim_sizeof(Ctx *c, const AbiRecord *r);
+const Prim *prim_offsetof(Ctx *c, const AbiRecord *r, const AbiMember *m);
 /* Makers fold constants exactly as the target would compute them (f32 in f32), and nothing that
  * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a
  * vector is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0`

@@ -19,6 +19,8 @@ typedef uint64_t Pointer;
 enum {
     CAPTURE_MODE_THREAD_LOCAL = 1,
     STREAM_NON_BLOCKING = 1,
+    NOT_READY = 600,
+    ATTRIBUTE_INTEGRATED = 18,
     JIT_ERROR_LOG_BUFFER = 5,
     JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     MOST_ARGS = 512, /* 4 KiB */
@@ -32,6 +34,8 @@ enum {
     CALL(cuDeviceGetCount, (int *))                                                           \
     CALL(cuDeviceGet, (int *, int))                                                           \
     CALL(cuDeviceGetName, (char *, int, int))                                                 \
+    CALL(cuDeviceTotalMem_v2, (size_t *, int))                                                \
+    CALL(cuDeviceGetAttribute, (int *, int, int))                                             \
     CALL(cuDevicePrimaryCtxRetain, (Handle *, int))                                           \
     CALL(cuDevicePrimaryCtxRelease_v2, (int))                                                 \
     CALL(cuCtxPushCurrent_v2, (Handle))                                                       \
@@ -52,6 +56,7 @@ enum {
     CALL(cuStreamCreate, (Handle *, uint32_t))                                                \
     CALL(cuStreamDestroy_v2, (Handle))                                                        \
     CALL(cuStreamSynchronize, (Handle))                                                       \
+    CALL(cuStreamQuery, (Handle))                                                             \
     CALL(cuStreamBeginCapture_v2, (Handle, int))                                              \
     CALL(cuStreamEndCapture, (Handle, Handle *))                                              \
     CALL(cuGraphInstantiateWithFlags, (Handle *, Handle, unsigned long long))                 \
@@ -109,6 +114,27 @@ static int32_t finish(Cuda *cu)
     return rc;
 }
 
+static int32_t cu_wait(void *self)
+{
+    Cuda   *cu = self;
+    int32_t rc = enter(cu);
+
+    return rc ? rc : leave(cu, finish(cu));
+}
+
+static int32_t cu_poll(void *self)
+{
+    Cuda   *cu = self;
+    int32_t rc = enter(cu), code;
+
+    if (rc)
+        return rc;
+    code = cu->cuStreamQuery(cu->stream);
+    if (!code)
+        cu->staged = 0;
+    return leave(cu, code == NOT_READY ? 1 : check(cu, code, "cuStreamQuery"));
+}
+
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 static int32_t cu_alloc(void *self, size_t bytes, void **memory)
@@ -157,16 +183,24 @@ static int32_t cu_upload(void *self, void *memory, size_t offset, const void *ho
     return leave(cu, rc);
 }
 
-static int32_t cu_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+/* Into memory that is not pinned the copy happens before this returns. */
+static int32_t cu_download_later(void *self, void *host, void *memory, size_t offset, size_t bytes)
 {
     Cuda   *cu = self;
     int32_t rc = enter(cu);
 
     if (rc)
         return rc;
-    rc = check(cu, cu->cuMemcpyDtoHAsync_v2(host, pointer(memory, offset), bytes, cu->stream),
-               "cuMemcpyDtoHAsync");
-    return leave(cu, rc ? rc : finish(cu));
+    return leave(
+        cu, check(cu, cu->cuMemcpyDtoHAsync_v2(host, pointer(memory, offset), bytes, cu->stream),
+                  "cuMemcpyDtoHAsync"));
+}
+
+static int32_t cu_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    int32_t rc = cu_download_later(self, host, memory, offset, bytes);
+
+    return rc ? rc : cu_wait(self);
 }
 
 static int32_t cu_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
@@ -261,14 +295,6 @@ static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const
                            cu->cuLaunchKernel(kernel, grid[0], grid[1], grid[2], block[0], block[1],
                                               block[2], shared, cu->stream, values, NULL),
                            "cuLaunchKernel"));
-}
-
-static int32_t cu_wait(void *self)
-{
-    Cuda   *cu = self;
-    int32_t rc = enter(cu);
-
-    return rc ? rc : leave(cu, finish(cu));
 }
 
 /* ---- recordings ---------------------------------------------------------------------------------- */
@@ -389,17 +415,24 @@ static void cu_close(DeviceState *state)
     cu->retained = cu->own_stream = false;
 }
 
-static uint32_t cu_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+static uint32_t cu_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     Cuda *cu = (Cuda *)state;
-    int   count = 0, device;
+    int   count = 0, device, shares = 0;
 
     if (cu->cuInit(0) || cu->cuDeviceGetCount(&count) || count < 0)
         return 0;
     for (int i = 0; i < count && (uint32_t)i < n; i++) {
-        memset(names[i], 0, TVMRT_DEVICE_NAME);
-        if (cu->cuDeviceGet(&device, i) == 0)
-            cu->cuDeviceGetName(names[i], TVMRT_DEVICE_NAME - 1, device);
+        size_t bytes = 0;
+
+        if (cu->cuDeviceGet(&device, i))
+            continue;
+        cu->cuDeviceGetName(out[i].name, sizeof out[i].name - 1, device);
+        snprintf(out[i].maker, sizeof out[i].maker, "NVIDIA");
+        if (cu->cuDeviceTotalMem_v2(&bytes, device) == 0)
+            out[i].memory_bytes = bytes;
+        if (cu->cuDeviceGetAttribute(&shares, ATTRIBUTE_INTEGRATED, device) == 0 && shares)
+            out[i].type = TVMRT_CHIP;
     }
     return (uint32_t)count;
 }
@@ -421,7 +454,7 @@ const DeviceDriver tvmrt_cuda_driver = {
     .calls = calls,
     .open = cu_open,
     .close = cu_close,
-    .names = cu_names,
+    .devices = cu_devices,
     .error_text = cu_error_text,
     .functions = {.alloc = cu_alloc,
                   .free = cu_free,
@@ -434,6 +467,8 @@ const DeviceDriver tvmrt_cuda_driver = {
                   .kernel_free = cu_kernel_free,
                   .launch = cu_launch,
                   .wait = cu_wait,
+                  .download_later = cu_download_later,
+                  .poll = cu_poll,
                   .record_begin = cu_record_begin,
                   .record_end = cu_record_end,
                   .replay = cu_replay,

@@ -6,14 +6,16 @@
 #include "device.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEVICE(kind, name) extern const DeviceDriver tvmrt_##name##_driver;
 #include "devices.def"
 #undef DEVICE
 
-enum { ROOM = 4096 }; /* for any driver's struct */
+enum { ROOM = 8192, MOST_DEVICES = 64 }; /* for any driver's struct */
 
 static const DeviceDriver *find(uint32_t kind)
 {
@@ -57,6 +59,16 @@ static int32_t device_download(void *self, void *host, void *memory, size_t offs
     return bytes ? own(self)->download(self, host, memory, offset, bytes) : TVMCC_OK;
 }
 
+static int32_t device_download_later(void *self, void *host, void *memory, size_t offset,
+                                     size_t bytes)
+{
+    const tvmcc_device *d = own(self);
+
+    if (!bytes)
+        return TVMCC_OK;
+    return (d->download_later ? d->download_later : d->download)(self, host, memory, offset, bytes);
+}
+
 static int32_t device_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
                            size_t bytes)
 {
@@ -89,6 +101,74 @@ static int32_t device_launch(void *self, void *kernel, const uint32_t grid[3],
         if (grid[i] == 0)
             return TVMCC_OK;
     return own(self)->launch(self, kernel, grid, block, args, nargs);
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+struct SharedWeights {
+    uint8_t        sha256[32];
+    size_t         bytes;
+    void          *memory;
+    uint32_t       users;
+    SharedWeights *next;
+};
+
+static SharedWeights *find_weights(DeviceState *s, const uint8_t sha256[32], size_t bytes)
+{
+    static const uint8_t unknown[32];
+    SharedWeights       *w = s->weights;
+
+    if (!memcmp(sha256, unknown, sizeof unknown))
+        return NULL;
+    while (w && (w->bytes != bytes || memcmp(w->sha256, sha256, sizeof w->sha256) != 0))
+        w = w->next;
+    return w;
+}
+
+static int32_t device_weights_load(void *self, const uint8_t sha256[32], const void *host,
+                                   size_t bytes, void **memory)
+{
+    DeviceState   *s = self;
+    SharedWeights *w = find_weights(s, sha256, bytes);
+    int32_t        rc;
+
+    *memory = NULL;
+    if (w) {
+        w->users++;
+        *memory = w->memory;
+        return TVMCC_OK;
+    }
+    if (!(w = malloc(sizeof *w))) {
+        snprintf(s->error, sizeof s->error, "out of host memory");
+        return TVMCC_E_DEVICE;
+    }
+    *w = (SharedWeights){.bytes = bytes, .users = 1, .next = s->weights};
+    memcpy(w->sha256, sha256, sizeof w->sha256);
+    rc = device_alloc(self, bytes, &w->memory);
+    if (!rc && (rc = device_upload(self, w->memory, 0, host, bytes)))
+        device_free(self, w->memory);
+    if (rc) {
+        free(w);
+        return rc;
+    }
+    s->weights = w;
+    *memory = w->memory;
+    return TVMCC_OK;
+}
+
+static void device_weights_free(void *self, void *memory)
+{
+    DeviceState    *s = self;
+    SharedWeights **at = &s->weights;
+
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    if (!memory || !*at || --(*at)->users)
+        return;
+    SharedWeights *gone = *at;
+    *at = gone->next;
+    free(gone);
+    device_free(self, memory);
 }
 
 /* ---- programs --------------------------------------------------------------------------------- */
@@ -196,6 +276,10 @@ static tvmcc_device table_of(DeviceState *s, uint32_t kind)
     t.upload = device_upload;
     t.download = device_download;
     t.copy = device_copy;
+    t.download_later = device_download_later;
+    t.poll = t.poll ? t.poll : t.wait;
+    t.weights_load = device_weights_load;
+    t.weights_free = device_weights_free;
     t.module_load = device_module_load;
     t.module_free = device_module_free;
     t.kernel_free = device_kernel_free;
@@ -233,36 +317,117 @@ size_t tvmrt_device_bytes(uint32_t kind)
     return d ? d->bytes : 0;
 }
 
+static uint32_t list_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const char **why)
+{
+    _Alignas(16) char   room[ROOM] = {0};
+    const DeviceDriver *d = find(kind);
+    DeviceState        *s = (DeviceState *)room;
+    uint32_t            found = 0;
+
+    *why = "this runtime drives no such device";
+    if (!d || d->bytes > sizeof room)
+        return 0;
+    s->driver = d;
+    if ((*why = find_calls(s)))
+        return 0;
+    if (n)
+        memset(out, 0, n * sizeof *out);
+    if (!(found = d->devices(s, n, out)))
+        *why = d->no_device;
+    for (uint32_t i = 0; i < found && i < n; i++) {
+        out[i].kind = kind;
+        out[i].number = i;
+    }
+    return found;
+}
+
+static char lower(char ch)
+{
+    return ch >= 'A' && ch <= 'Z' ? (char)(ch - 'A' + 'a') : ch;
+}
+
+/* In letters of either case. */
+static bool has_part(const char *text, const char *part)
+{
+    for (; *text; text++) {
+        size_t n = 0;
+
+        while (part[n] && lower(text[n]) == lower(part[n]))
+            n++;
+        if (!part[n])
+            return true;
+    }
+    return !*part;
+}
+
+/* The first with the properties that the options say, cards before others; NULL, or why not. */
+static const char *choose(uint32_t kind, tvmrt_device_options *o)
+{
+    tvmrt_device_info all[MOST_DEVICES], *best = NULL;
+    const char       *why;
+    uint32_t          n = list_devices(kind, MOST_DEVICES, all, &why);
+
+    for (uint32_t i = 0; i < n && i < MOST_DEVICES; i++) {
+        const tvmrt_device_info *x = &all[i];
+        bool named = !o->name || has_part(x->name, o->name) || has_part(x->maker, o->name);
+
+        if (named && x->memory_bytes >= o->least_memory &&
+            (o->number == TVMRT_FIRST_DEVICE || o->number == i) && (!best || x->type < best->type))
+            best = &all[i];
+    }
+    if (best)
+        o->number = best->number;
+    return best ? NULL : n ? "no device has the name, the memory and the number asked for" : why;
+}
+
+static bool has_choice(const tvmrt_device_options *o)
+{
+    return o->name || o->least_memory;
+}
+
+/* NULL, or why not. */
+static const char *open_device(DeviceState *s, const DeviceDriver *d, uint32_t kind,
+                               const tvmrt_device_options *o)
+{
+    const char *reason;
+
+    memset(s, 0, d->bytes);
+    s->driver = d;
+    s->table = table_of(s, kind);
+    s->options = *o;
+    if (has_choice(o) && (reason = choose(kind, &s->options)))
+        return reason;
+    if ((reason = find_calls(s)))
+        return reason;
+    if ((reason = d->open(s)))
+        d->close(s);
+    return reason;
+}
+
 const tvmcc_device *tvmrt_device_open_with(uint32_t kind, const tvmrt_device_options *options,
                                            void *memory, size_t bytes, const char **why)
 {
-    static const tvmrt_device_options first = {.struct_bytes = sizeof first,
-                                               .number = TVMRT_FIRST_DEVICE};
-    const DeviceDriver               *d = find(kind);
-    DeviceState                      *s = memory;
-    const char                       *reason = NULL;
+    tvmrt_device_options o = {.struct_bytes = sizeof o, .number = TVMRT_FIRST_DEVICE};
+    const DeviceDriver  *d = find(kind);
+    const char          *reason = NULL;
 
-    options = options ? options : &first;
+    if (options && options->struct_bytes >= offsetof(tvmrt_device_options, name)) /* or an older */
+        memcpy(&o, options, options->struct_bytes < sizeof o ? options->struct_bytes : sizeof o);
+    else if (options)
+        reason = "options of another runtime";
     if (!d)
         reason = "this runtime drives no such device";
     else if (!memory || bytes < d->bytes || (uintptr_t)memory % 16)
         reason = "too little memory, or unaligned";
-    else if (options->struct_bytes < sizeof *options)
-        reason = "options of another runtime";
-    else if ((options->context || options->stream) && !d->shares)
+    else if ((o.context || o.stream) && !d->shares)
         reason = "this device is opened with a context and a queue of its own";
-    if (!reason) {
-        memset(memory, 0, d->bytes);
-        s->driver = d;
-        s->table = table_of(s, kind);
-        s->options = *options;
-        reason = find_calls(s);
-        if (!reason && (reason = d->open(s)) != NULL)
-            d->close(s);
-    }
+    else if ((o.context || o.stream) && has_choice(&o))
+        reason = "the caller's context says which device it is: no name and no memory beside it";
+    if (!reason)
+        reason = open_device(memory, d, kind, &o);
     if (why)
         *why = reason;
-    return reason ? NULL : &s->table;
+    return reason ? NULL : &((DeviceState *)memory)->table;
 }
 
 const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why)
@@ -275,25 +440,33 @@ void tvmrt_device_close(const tvmcc_device *device)
 {
     DeviceState *s = device ? device->self : NULL;
 
-    if (s)
-        s->driver->close(s);
+    if (!s)
+        return;
+    while (s->weights) { /* of models that were not closed */
+        s->weights->users = 1;
+        device_weights_free(s, s->weights->memory);
+    }
+    s->driver->close(s);
 }
 
-uint32_t tvmrt_device_names(uint32_t kind, uint32_t n, char (*names)[TVMRT_DEVICE_NAME],
-                            const char **why)
+uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const char **why)
 {
-    _Alignas(16) char   room[ROOM] = {0};
-    const DeviceDriver *d = find(kind);
-    DeviceState        *s = (DeviceState *)room;
-    const char         *reason = "this runtime drives no such device";
-    uint32_t            found = 0;
+    static const uint32_t kinds[] = {
+#define DEVICE(kind, name) TVMCC_DEVICE_##kind,
+#include "devices.def"
+#undef DEVICE
+    };
+    const char *reason = NULL;
+    uint32_t    found = 0;
 
-    if (d && d->bytes <= sizeof room) {
-        s->driver = d;
-        if (!(reason = find_calls(s)) && !(found = d->names(s, n, names)))
-            reason = d->no_device;
+    if (kind)
+        found = list_devices(kind, n, out, &reason);
+    for (size_t i = 0; !kind && i < sizeof kinds / sizeof *kinds; i++) {
+        uint32_t here = found < n ? found : n;
+
+        found += list_devices(kinds[i], n - here, out + here, &reason);
     }
     if (why)
-        *why = reason;
+        *why = found ? NULL : kind ? reason : "there is no device";
     return found;
 }

@@ -11,11 +11,15 @@
 
 struct DeviceDriver;
 
+/* Weights in the device's memory, for all models that have the same. */
+typedef struct SharedWeights SharedWeights;
+
 typedef struct {
     tvmcc_device               table;
     const struct DeviceDriver *driver;
     void                      *library;
     tvmrt_device_options       options; /* which of the devices */
+    SharedWeights             *weights;
     char                       error[512];
 } DeviceState;
 
@@ -41,10 +45,12 @@ typedef struct DeviceDriver {
     const char *(*error_text)(DeviceState *s, int32_t code);
     /* Optional: can the device run it?  A code of abi.h, with the error. */
     int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
-    /* Names of all devices; gives their number. */
-    uint32_t (*names)(DeviceState *s, uint32_t n, char (*names)[TVMRT_DEVICE_NAME]);
+    /* All devices: name and, as far as they are known, maker, memory and type; gives their number.
+     */
+    uint32_t (*devices)(DeviceState *s, uint32_t n, tvmrt_device_info *out);
     /* As in abi.h, `self` is the driver's struct; no copy is empty, no launch is of nothing.
-     * Programs are loaded by module_load and kernel. */
+     * Programs are loaded by module_load and kernel, weights by alloc and upload.  Without
+     * download_later and poll, downloads happen at once and `poll` waits. */
     tvmcc_device functions;
 } DeviceDriver;
 

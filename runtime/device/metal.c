@@ -373,12 +373,15 @@ static void metal_close(DeviceState *state)
     release(m, &m->device);
 }
 
-static void note_name(Metal *m, Object device, char *to)
+static void describe(Metal *m, Object device, tvmrt_device_info *out)
 {
-    snprintf(to, TVMRT_DEVICE_NAME, "%s", text_of(m, ask(m, device, "name")));
+    snprintf(out->name, sizeof out->name, "%s", text_of(m, ask(m, device, "name")));
+    snprintf(out->maker, sizeof out->maker, "Apple");
+    out->memory_bytes = ASK(uint64_t)(device, name(m, "recommendedMaxWorkingSetSize"));
+    out->type = ASK(signed char)(device, name(m, "hasUnifiedMemory")) ? TVMRT_CHIP : TVMRT_CARD;
 }
 
-static uint32_t metal_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+static uint32_t metal_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     Metal   *m = (Metal *)state;
     void    *pool = m->objc_autoreleasePoolPush();
@@ -386,7 +389,7 @@ static uint32_t metal_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_
     uint32_t found = all ? (uint32_t)ASK(Word)(all, name(m, "count")) : only != NULL;
 
     for (uint32_t i = 0; i < found && i < n; i++)
-        note_name(m, only ? only : SEND(Object, Word)(all, name(m, "objectAtIndex:"), i), names[i]);
+        describe(m, only ? only : SEND(Object, Word)(all, name(m, "objectAtIndex:"), i), &out[i]);
     release(m, &only);
     release(m, &all);
     m->objc_autoreleasePoolPop(pool);
@@ -416,7 +419,7 @@ const DeviceDriver tvmrt_metal_driver = {
     .calls = calls,
     .open = metal_open,
     .close = metal_close,
-    .names = metal_names,
+    .devices = metal_devices,
     .functions = {.alloc = metal_alloc,
                   .free = metal_free,
                   .upload = metal_upload,

@@ -14,7 +14,17 @@ enum {
     CL_DEVICE_TYPE_GPU = 4,
     CL_MEM_READ_WRITE = 1,
     CL_PROGRAM_BUILD_LOG = 0x1183,
+    CL_DEVICE_TYPE = 0x1000,
+    CL_DEVICE_MEMORY = 0x101f,
     CL_DEVICE_NAME = 0x102b,
+    CL_DEVICE_VENDOR = 0x102c,
+    CL_DEVICE_SHARES = 0x1035, /* its memory with the host */
+    CL_CONTEXT_DEVICES = 0x1081,
+    CL_QUEUE_CONTEXT = 0x1090,
+    CL_QUEUE_DEVICE = 0x1091,
+    CL_QUEUE_PROPERTIES = 0x1093,
+    CL_QUEUE_OUT_OF_ORDER = 1,
+    CL_EVENT_STATUS = 0x11d3,
     MAX_PLATFORMS = 16,
     MAX_DEVICES = 16,
     MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
@@ -26,6 +36,10 @@ enum {
     CALL(clGetPlatformIDs, (uint32_t, Handle *, uint32_t *))                                       \
     CALL(clGetDeviceIDs, (Handle, uint64_t, uint32_t, Handle *, uint32_t *))                       \
     CALL(clGetDeviceInfo, (Handle, uint32_t, size_t, void *, size_t *))                            \
+    CALL(clGetContextInfo, (Handle, uint32_t, size_t, void *, size_t *))                           \
+    CALL(clGetCommandQueueInfo, (Handle, uint32_t, size_t, void *, size_t *))                      \
+    CALL(clRetainContext, (Handle))                                                                \
+    CALL(clRetainCommandQueue, (Handle))                                                           \
     CALL(clReleaseContext, (Handle))                                                               \
     CALL(clReleaseCommandQueue, (Handle))                                                          \
     CALL(clReleaseMemObject, (Handle))                                                             \
@@ -42,7 +56,11 @@ enum {
     CALL(clSetKernelArg, (Handle, uint32_t, size_t, const void *))                                 \
     CALL(clEnqueueNDRangeKernel, (Handle, Handle, uint32_t, const size_t *, const size_t *,        \
                                   const size_t *, uint32_t, const Handle *, Handle *))             \
-    CALL(clFinish, (Handle))
+    CALL(clFinish, (Handle))                                                                       \
+    CALL(clFlush, (Handle))                                                                        \
+    CALL(clEnqueueMarkerWithWaitList, (Handle, uint32_t, const Handle *, Handle *))                \
+    CALL(clGetEventInfo, (Handle, uint32_t, size_t, void *, size_t *))                             \
+    CALL(clReleaseEvent, (Handle))
 
 /* MAKE(name, parameters): these return a handle, the error code goes through the last argument. */
 #define MAKES(MAKE)                                                                               \
@@ -58,6 +76,7 @@ enum {
 typedef struct {
     DeviceState state;
     Handle      device, context, queue;
+    Handle      mark; /* event behind all that was asked for; NULL: there is none */
 #define FIELD_CALL(name, args) int32_t(*name) args;
 #define FIELD_MAKE(name, args) Handle(*name) args;
     CALLS(FIELD_CALL)
@@ -67,6 +86,14 @@ typedef struct {
 static int32_t check(OpenCl *cl, int32_t code, const char *what)
 {
     return tvmrt_device_check(&cl->state, code, what);
+}
+
+/* Before something new is asked for. */
+static void forget_mark(OpenCl *cl)
+{
+    if (cl->mark)
+        cl->clReleaseEvent(cl->mark);
+    cl->mark = NULL;
 }
 
 static int32_t cl_alloc(void *self, size_t bytes, void **memory)
@@ -89,18 +116,29 @@ static int32_t cl_upload(void *self, void *memory, size_t offset, const void *ho
 {
     OpenCl *cl = self;
 
+    forget_mark(cl);
     return check(cl,
                  cl->clEnqueueWriteBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
                  "clEnqueueWriteBuffer");
 }
 
+static int32_t read_buffer(OpenCl *cl, void *host, void *memory, size_t offset, size_t bytes,
+                           bool at_once)
+{
+    forget_mark(cl);
+    return check(
+        cl, cl->clEnqueueReadBuffer(cl->queue, memory, at_once, offset, bytes, host, 0, NULL, NULL),
+        "clEnqueueReadBuffer");
+}
+
 static int32_t cl_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
 {
-    OpenCl *cl = self;
+    return read_buffer(self, host, memory, offset, bytes, true);
+}
 
-    return check(cl,
-                 cl->clEnqueueReadBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
-                 "clEnqueueReadBuffer");
+static int32_t cl_download_later(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    return read_buffer(self, host, memory, offset, bytes, false);
 }
 
 static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
@@ -108,6 +146,7 @@ static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_
 {
     OpenCl *cl = self;
 
+    forget_mark(cl);
     return check(
         cl,
         cl->clEnqueueCopyBuffer(cl->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL),
@@ -184,6 +223,7 @@ static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const
     OpenCl *cl = self;
     size_t  global[3], local[3];
 
+    forget_mark(cl);
     for (uint32_t i = 0; i < nargs; i++) {
         const tvmcc_arg *a = &args[i];
         int32_t          code;
@@ -209,7 +249,32 @@ static int32_t cl_wait(void *self)
 {
     OpenCl *cl = self;
 
+    forget_mark(cl);
     return check(cl, cl->clFinish(cl->queue), "clFinish");
+}
+
+static int32_t new_mark(OpenCl *cl)
+{
+    int32_t rc = check(cl, cl->clEnqueueMarkerWithWaitList(cl->queue, 0, NULL, &cl->mark),
+                       "clEnqueueMarkerWithWaitList");
+
+    if (rc)
+        cl->mark = NULL;
+    return rc ? rc : check(cl, cl->clFlush(cl->queue), "clFlush");
+}
+
+static int32_t cl_poll(void *self)
+{
+    OpenCl *cl = self;
+    int32_t status = 0, rc = cl->mark ? TVMCC_OK : new_mark(cl);
+
+    if (!rc)
+        rc = check(cl, cl->clGetEventInfo(cl->mark, CL_EVENT_STATUS, sizeof status, &status, NULL),
+                   "clGetEventInfo");
+    if (!rc && status > 0)
+        return 1; /* queued, submitted or running */
+    forget_mark(cl);
+    return rc ? rc : check(cl, status, "a command");
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */
@@ -251,17 +316,59 @@ static int find_device(OpenCl *cl, uint32_t number)
     return 0;
 }
 
-static const char *cl_open(DeviceState *state)
+/* The caller's queue, or one of the caller's context. */
+static const char *use_callers(OpenCl *cl, const tvmrt_device_options *o)
 {
-    OpenCl *cl = (OpenCl *)state;
+    Handle   context = o->context, devices[MAX_DEVICES];
+    uint64_t properties = 0;
+    size_t   bytes = 0;
+
+    if (o->stream) {
+        if (cl->clGetCommandQueueInfo(o->stream, CL_QUEUE_PROPERTIES, sizeof properties,
+                                      &properties, NULL) ||
+            cl->clGetCommandQueueInfo(o->stream, CL_QUEUE_DEVICE, sizeof cl->device, &cl->device,
+                                      NULL) ||
+            cl->clGetCommandQueueInfo(o->stream, CL_QUEUE_CONTEXT, sizeof context, &context, NULL))
+            return "the OpenCL queue cannot be used";
+        if (properties & CL_QUEUE_OUT_OF_ORDER)
+            return "the OpenCL queue is out of order";
+        if (o->context && o->context != context)
+            return "the OpenCL queue is of another context";
+    } else if (cl->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) ||
+               !bytes) {
+        return "the OpenCL context cannot be used";
+    } else {
+        cl->device = devices[0];
+    }
+    if (cl->clRetainContext(context))
+        return "the OpenCL context cannot be used";
+    cl->context = context;
+    if (o->stream && cl->clRetainCommandQueue(o->stream))
+        return "the OpenCL queue cannot be used";
+    cl->queue = o->stream;
+    return NULL;
+}
+
+static const char *own_context(OpenCl *cl, uint32_t number)
+{
     int32_t code = 0;
 
-    if (!find_device(cl, state->options.number))
-        return state->options.number == TVMRT_FIRST_DEVICE ? state->driver->no_device
-                                                           : "no OpenCL device of that number";
+    if (!find_device(cl, number))
+        return number == TVMRT_FIRST_DEVICE ? cl->state.driver->no_device
+                                            : "no OpenCL device of that number";
     cl->context = cl->clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
-    if (code)
-        return "no OpenCL context";
+    return code ? "no OpenCL context" : NULL;
+}
+
+static const char *cl_open(DeviceState *state)
+{
+    OpenCl                     *cl = (OpenCl *)state;
+    const tvmrt_device_options *o = &state->options;
+    const char *why = o->context || o->stream ? use_callers(cl, o) : own_context(cl, o->number);
+    int32_t     code = 0;
+
+    if (why || cl->queue)
+        return why;
     cl->queue = cl->clCreateCommandQueue(cl->context, cl->device, 0, &code);
     return code ? "no OpenCL queue" : NULL;
 }
@@ -270,6 +377,7 @@ static void cl_close(DeviceState *state)
 {
     OpenCl *cl = (OpenCl *)state;
 
+    forget_mark(cl);
     if (cl->queue)
         cl->clReleaseCommandQueue(cl->queue);
     if (cl->context)
@@ -277,8 +385,22 @@ static void cl_close(DeviceState *state)
     cl->queue = cl->context = NULL;
 }
 
+static void describe(OpenCl *cl, Handle device, tvmrt_device_info *out)
+{
+    uint64_t type = 0;
+    uint32_t shares = 0;
+
+    cl->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof out->name - 1, out->name, NULL);
+    cl->clGetDeviceInfo(device, CL_DEVICE_VENDOR, sizeof out->maker - 1, out->maker, NULL);
+    cl->clGetDeviceInfo(device, CL_DEVICE_MEMORY, sizeof out->memory_bytes, &out->memory_bytes,
+                        NULL);
+    cl->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    cl->clGetDeviceInfo(device, CL_DEVICE_SHARES, sizeof shares, &shares, NULL);
+    out->type = !(type & CL_DEVICE_TYPE_GPU) ? TVMRT_NO_GPU : shares ? TVMRT_CHIP : TVMRT_CARD;
+}
+
 /* The devices of all platforms. */
-static uint32_t cl_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+static uint32_t cl_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     OpenCl  *cl = (OpenCl *)state;
     Handle   platforms[MAX_PLATFORMS], devices[MAX_DEVICES];
@@ -291,13 +413,9 @@ static uint32_t cl_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEV
 
         if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &found) != 0)
             continue;
-        for (uint32_t i = 0; i < found && i < MAX_DEVICES; i++, total++) {
-            if (total >= n)
-                continue;
-            memset(names[total], 0, TVMRT_DEVICE_NAME);
-            cl->clGetDeviceInfo(devices[i], CL_DEVICE_NAME, TVMRT_DEVICE_NAME - 1, names[total],
-                                NULL);
-        }
+        for (uint32_t i = 0; i < found && i < MAX_DEVICES; i++, total++)
+            if (total < n)
+                describe(cl, devices[i], &out[total]);
     }
     return total;
 }
@@ -318,7 +436,8 @@ const DeviceDriver tvmrt_opencl_driver = {
     .calls = calls,
     .open = cl_open,
     .close = cl_close,
-    .names = cl_names,
+    .devices = cl_devices,
+    .shares = true,
     .functions = {.alloc = cl_alloc,
                   .free = cl_free,
                   .upload = cl_upload,
@@ -329,5 +448,7 @@ const DeviceDriver tvmrt_opencl_driver = {
                   .kernel = cl_kernel,
                   .kernel_free = cl_kernel_free,
                   .launch = cl_launch,
-                  .wait = cl_wait},
+                  .wait = cl_wait,
+                  .download_later = cl_download_later,
+                  .poll = cl_poll},
 };

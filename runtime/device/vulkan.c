@@ -198,7 +198,37 @@ static void vk_close(DeviceState *state)
     vk->recording = NULL;
 }
 
-static uint32_t vk_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+static const char *maker_of(uint32_t vendor)
+{
+    static const struct {
+        uint32_t    id;
+        const char *name;
+    } makers[] = {{0x1002, "AMD"},      {0x1010, "Imagination"}, {0x106b, "Apple"},
+                  {0x10de, "NVIDIA"},   {0x13b5, "ARM"},         {0x14e4, "Broadcom"},
+                  {0x5143, "Qualcomm"}, {0x8086, "Intel"},       {0x10005, "Mesa"}};
+
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (makers[i].id == vendor)
+            return makers[i].name;
+    return "";
+}
+
+static void describe(Vulkan *vk, VkHandle physical, tvmrt_device_info *out)
+{
+    vk->vkGetPhysicalDeviceProperties(physical, &vk->properties);
+    vk->vkGetPhysicalDeviceMemoryProperties(physical, &vk->memories);
+    snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, vk->properties.name);
+    snprintf(out->maker, sizeof out->maker, "%s", maker_of(vk->properties.vendor));
+    out->type = vk->properties.type == VK_TYPE_DISCRETE || vk->properties.type == VK_TYPE_VIRTUAL
+                    ? TVMRT_CARD
+                : vk->properties.type == VK_TYPE_INTEGRATED ? TVMRT_CHIP
+                                                            : TVMRT_NO_GPU;
+    for (uint32_t i = 0; i < vk->memories.nheaps && i < 16; i++)
+        if (vk->memories.heaps[i].flags & VK_MEMORY_DEVICE)
+            out->memory_bytes += vk->memories.heaps[i].bytes;
+}
+
+static uint32_t vk_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     Vulkan  *vk = (Vulkan *)state;
     VkHandle all[MAX_DEVICES];
@@ -207,11 +237,8 @@ static uint32_t vk_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEV
     if (!new_instance(vk))
         return 0;
     count = all_devices(vk, all);
-    for (uint32_t i = 0; i < count && i < n; i++) {
-        vk->vkGetPhysicalDeviceProperties(all[i], &vk->properties);
-        memset(names[i], 0, TVMRT_DEVICE_NAME);
-        snprintf(names[i], TVMRT_DEVICE_NAME, "%.*s", TVMRT_DEVICE_NAME - 1, vk->properties.name);
-    }
+    for (uint32_t i = 0; i < count && i < n; i++)
+        describe(vk, all[i], &out[i]);
     vk_close(state);
     return count;
 }
@@ -232,7 +259,7 @@ const DeviceDriver tvmrt_vulkan_driver = {
     .calls = calls,
     .open = vk_open,
     .close = vk_close,
-    .names = vk_names,
+    .devices = vk_devices,
     .fits = tvmrt_vk_fits,
     .error_text = vk_error_text,
     .functions = {.alloc = tvmrt_vk_alloc,
@@ -246,6 +273,8 @@ const DeviceDriver tvmrt_vulkan_driver = {
                   .kernel_free = tvmrt_vk_kernel_free,
                   .launch = tvmrt_vk_launch,
                   .wait = tvmrt_vk_wait,
+                  .download_later = tvmrt_vk_download_later,
+                  .poll = tvmrt_vk_poll,
                   .record_begin = tvmrt_vk_record_begin,
                   .record_end = tvmrt_vk_record_end,
                   .replay = tvmrt_vk_replay,

@@ -13,6 +13,7 @@
 enum {
     STAGING_BYTES = 1 << 22,
     MAX_COMMANDS = 8, /* buffers of commands that are submitted together */
+    MAX_LATER = 64,   /* downloads that have not arrived */
     PUSH_BYTES = 128
 };
 
@@ -24,6 +25,12 @@ struct Memory {
     void    *host;
     Memory  *next; /* of a recording */
 };
+
+/* Bytes that lie in the staging memory when all is done. */
+typedef struct {
+    void  *host;
+    size_t at, bytes;
+} Later;
 
 typedef struct {
     VkHandle commands;
@@ -46,8 +53,11 @@ typedef struct {
     uint32_t     nused;
     VkHandle     pending[MAX_COMMANDS]; /* what is submitted next */
     uint32_t     npending;              /* fewer than MAX_COMMANDS while none is open */
-    VkHandle     open;                  /* commands go here; NULL: to a fresh one */
-    Recording   *recording;             /* ... or here */
+    bool         submitted;             /* ... or runs now */
+    Later        later[MAX_LATER];
+    uint32_t     nlater;
+    VkHandle     open;      /* commands go here; NULL: to a fresh one */
+    Recording   *recording; /* ... or here */
 #define FIELD(result, name, args) result(*name) args;
     VK_CALLS(FIELD)
 } Vulkan;
@@ -68,13 +78,17 @@ int32_t tvmrt_vk_new_commands(Vulkan *vk, uint32_t n, VkHandle *out);
  * submits: what lies in the staging memory stays. */
 int32_t tvmrt_vk_commands(Vulkan *vk, VkHandle *out);
 int32_t tvmrt_vk_end_commands(Vulkan *vk);
-/* Submits what there is and waits: the staging memory is free again. */
+/* Submits what there is and waits: the staging memory is free again, downloads have arrived. */
 int32_t tvmrt_vk_finish(Vulkan *vk);
+/* Before anything new is asked for: what was submitted is done. */
+int32_t tvmrt_vk_ready(Vulkan *vk);
+int32_t tvmrt_vk_poll(void *self);
 /* Functions of tvmcc_device, as those below. */
 int32_t tvmrt_vk_alloc(void *self, size_t bytes, void **memory);
 void    tvmrt_vk_free(void *self, void *memory);
 int32_t tvmrt_vk_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes);
 int32_t tvmrt_vk_download(void *self, void *host, void *memory, size_t offset, size_t bytes);
+int32_t tvmrt_vk_download_later(void *self, void *host, void *memory, size_t offset, size_t bytes);
 int32_t tvmrt_vk_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
                       size_t bytes);
 

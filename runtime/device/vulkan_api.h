@@ -63,6 +63,7 @@ enum {
     VK_COPY_READ = 0x800,
     VK_COPY_WRITE = 0x1000,
     VK_HOST_READ = 0x2000,
+    VK_PENDING = 1, /* VkResult: not ready */
     VK_TYPE_INTEGRATED = 1,
     VK_TYPE_DISCRETE = 2,
     VK_TYPE_VIRTUAL = 3
@@ -337,6 +338,7 @@ typedef struct {
     CALL(void, vkDestroyFence, (VkHandle, VkObject, const void *))                                \
     CALL(int32_t, vkResetFences, (VkHandle, uint32_t, const VkObject *))                          \
     CALL(int32_t, vkWaitForFences, (VkHandle, uint32_t, const VkObject *, uint32_t, uint64_t))    \
+    CALL(int32_t, vkGetFenceStatus, (VkHandle, VkObject))                                         \
     CALL(int32_t, vkQueueSubmit, (VkHandle, uint32_t, const VkSubmission *, VkObject))
 
 #endif

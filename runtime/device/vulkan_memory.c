@@ -111,21 +111,57 @@ int32_t tvmrt_vk_end_commands(Vulkan *vk)
     return tvmrt_vk_check(vk, vk->vkEndCommandBuffer(open), "vkEndCommandBuffer");
 }
 
-int32_t tvmrt_vk_finish(Vulkan *vk)
+static int32_t submit(Vulkan *vk)
 {
     int32_t      rc = tvmrt_vk_end_commands(vk);
-    VkSubmission submit = {.type = VK_SUBMIT, .ncommands = vk->npending, .commands = vk->pending};
+    VkSubmission all = {.type = VK_SUBMIT, .ncommands = vk->npending, .commands = vk->pending};
 
-    if (!rc && vk->npending)
-        rc = tvmrt_vk_check(vk, vk->vkQueueSubmit(vk->queue, 1, &submit, vk->fence),
-                            "vkQueueSubmit");
-    if (!rc && vk->npending) {
+    if (rc || !vk->npending || vk->submitted)
+        return rc;
+    rc = tvmrt_vk_check(vk, vk->vkQueueSubmit(vk->queue, 1, &all, vk->fence), "vkQueueSubmit");
+    vk->submitted = !rc;
+    return rc;
+}
+
+/* What was asked for is done, or never will be. */
+static void start_anew(Vulkan *vk)
+{
+    vk->submitted = false;
+    vk->npending = vk->nused = vk->nlater = 0;
+    vk->staged = 0;
+}
+
+int32_t tvmrt_vk_finish(Vulkan *vk)
+{
+    int32_t rc = submit(vk);
+
+    if (vk->submitted) {
         rc = tvmrt_vk_check(vk, vk->vkWaitForFences(vk->device, 1, &vk->fence, 1, UINT64_MAX),
                             "vkWaitForFences");
         vk->vkResetFences(vk->device, 1, &vk->fence);
     }
-    vk->npending = vk->nused = 0;
-    vk->staged = 0;
+    for (uint32_t i = 0; i < vk->nlater && !rc; i++)
+        memcpy(vk->later[i].host, (const char *)vk->staging->host + vk->later[i].at,
+               vk->later[i].bytes);
+    start_anew(vk);
+    return rc;
+}
+
+int32_t tvmrt_vk_ready(Vulkan *vk)
+{
+    return vk->submitted ? tvmrt_vk_finish(vk) : TVMCC_OK;
+}
+
+int32_t tvmrt_vk_poll(void *self)
+{
+    Vulkan *vk = self;
+    int32_t rc = submit(vk);
+
+    if (!rc && vk->submitted && vk->vkGetFenceStatus(vk->device, vk->fence) == VK_PENDING)
+        return 1;
+    if (!rc)
+        return tvmrt_vk_finish(vk);
+    start_anew(vk);
     return rc;
 }
 
@@ -134,6 +170,8 @@ int32_t tvmrt_vk_commands(Vulkan *vk, VkHandle *out)
     VkBeginInfo begin = {.type = VK_BEGIN};
     int32_t     rc = TVMCC_OK;
 
+    if (!vk->recording && (rc = tvmrt_vk_ready(vk)))
+        return rc;
     *out = vk->recording ? vk->recording->commands : vk->open;
     if (!*out) {
         VkHandle next = vk->commands[vk->nused];
@@ -191,7 +229,7 @@ void tvmrt_vk_free(void *self, void *memory)
 int32_t tvmrt_vk_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes)
 {
     Vulkan *vk = self;
-    int32_t rc = TVMCC_OK;
+    int32_t rc = tvmrt_vk_ready(vk);
 
     for (size_t done = 0, n; done < bytes && !rc; done += n) {
         if (vk->staged == STAGING_BYTES && (rc = tvmrt_vk_finish(vk)))
@@ -205,24 +243,31 @@ int32_t tvmrt_vk_upload(void *self, void *memory, size_t offset, const void *hos
     return rc;
 }
 
-int32_t tvmrt_vk_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+/* Parts for which there is no more room arrive before the others. */
+int32_t tvmrt_vk_download_later(void *self, void *host, void *memory, size_t offset, size_t bytes)
 {
     Vulkan *vk = self;
-    int32_t rc = TVMCC_OK;
+    int32_t rc = tvmrt_vk_ready(vk);
 
     for (size_t done = 0, n; done < bytes && !rc; done += n) {
-        if (vk->staged == STAGING_BYTES && (rc = tvmrt_vk_finish(vk)))
+        if ((vk->staged == STAGING_BYTES || vk->nlater == MAX_LATER) && (rc = tvmrt_vk_finish(vk)))
             break;
-        size_t at = vk->staged;
-        n = STAGING_BYTES - at;
+        n = STAGING_BYTES - vk->staged;
         n = bytes - done < n ? bytes - done : n;
-        rc = copy(vk, vk->staging, at, memory, offset + done, n);
-        if (!rc)
-            rc = tvmrt_vk_finish(vk);
-        if (!rc)
-            memcpy((char *)host + done, (const char *)vk->staging->host + at, n);
+        rc = copy(vk, vk->staging, vk->staged, memory, offset + done, n);
+        if (rc)
+            break;
+        vk->later[vk->nlater++] = (Later){(char *)host + done, vk->staged, n};
+        vk->staged += (n + 63) / 64 * 64; /* STAGING_BYTES is a multiple */
     }
     return rc;
+}
+
+int32_t tvmrt_vk_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    int32_t rc = tvmrt_vk_download_later(self, host, memory, offset, bytes);
+
+    return rc ? rc : tvmrt_vk_finish(self);
 }
 
 int32_t tvmrt_vk_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,

@@ -166,6 +166,8 @@ static int32_t put_table(Vulkan *vk, const uint64_t *table, size_t bytes, uint64
         memcpy(m->host, table, bytes);
         return rc;
     }
+    if ((rc = tvmrt_vk_ready(vk)))
+        return rc;
     if (STAGING_BYTES - vk->staged < bytes)
         rc = tvmrt_vk_finish(vk);
     *address = vk->staging->address + vk->staged;
@@ -264,8 +266,10 @@ int32_t tvmrt_vk_record_end(void *self, void **recording)
 int32_t tvmrt_vk_replay(void *self, void *recording)
 {
     Vulkan *vk = self;
-    int32_t rc = tvmrt_vk_end_commands(vk);
+    int32_t rc = tvmrt_vk_ready(vk);
 
+    if (!rc)
+        rc = tvmrt_vk_end_commands(vk);
     if (!rc && vk->npending + 1 >= MAX_COMMANDS)
         rc = tvmrt_vk_finish(vk);
     if (!rc)

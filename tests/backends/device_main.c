@@ -5,6 +5,8 @@
 #include "tvmcc/runtime.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,187 @@ static void keeps_order(const tvmcc_device *d)
     d->free(self, memory);
 }
 
+/* A run that does not wait: its outputs are there when the device says so. */
+static void runs_without_waiting(tvmcc_params params, const tvmcc_device *d)
+{
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    float                 was[DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    int32_t               rc;
+
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    memcpy(was, device_out, sizeof was);
+    params.flags = TVMCC_RUN_ASYNC;
+    for (int i = 0; i < 3; i++) {
+        memset(device_out, 0, sizeof device_out);
+        CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+        if (i == 0) {
+            while ((rc = d->poll(d->self)) > 0)
+                ;
+            CHECK(rc == TVMCC_OK);
+        } else {
+            CHECK(i == 1 || digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+            CHECK(d->wait(d->self) == TVMCC_OK);
+        }
+        CHECK(!memcmp(was, device_out, sizeof was));
+    }
+    /* a caller of an older header has no flags */
+    params.struct_bytes = offsetof(tvmcc_params, places);
+    params.places = (const tvmcc_place *)1;
+    memset(device_out, 0, sizeof device_out);
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(!memcmp(was, device_out, sizeof was));
+    params.struct_bytes--;
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_E_MISMATCH);
+}
+
+/* Inputs and outputs in the device's memory, each behind something else. */
+static void runs_on_its_memory(tvmcc_params params, const tvmcc_device *d)
+{
+    enum { IN_AT = 128, OUT_AT = 64, IN_BYTES = sizeof image, OUT_BYTES = sizeof device_out };
+    const tvmcc_model_info *info = digits_device_info();
+    digits_device_inputs    in = {image};
+    digits_device_outputs   out = {device_out};
+    float                   was[DIGITS_DEVICE_OUT_DIGIT_ELEMS], now[DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    void                   *a = NULL, *b = NULL;
+    tvmcc_place             places[2] = {{DEVICE_KIND, 0, IN_AT}, {DEVICE_KIND, 0, OUT_AT}};
+    tvmrt_tensor            from, to;
+
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    memcpy(was, device_out, sizeof was);
+    CHECK(d->alloc(d->self, IN_AT + IN_BYTES, &a) == TVMCC_OK);
+    CHECK(d->alloc(d->self, OUT_AT + OUT_BYTES, &b) == TVMCC_OK);
+    CHECK(d->upload(d->self, a, IN_AT, image, IN_BYTES) == TVMCC_OK);
+    in.image = a;
+    out.digit = b;
+    params.places = places;
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(d->download(d->self, now, b, OUT_AT, OUT_BYTES) == TVMCC_OK);
+    CHECK(!memcmp(was, now, sizeof was));
+    places[1].kind = TVMCC_DEVICE_CPU; /* one here, one there */
+    out.digit = now;
+    memset(now, 0, sizeof now);
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(!memcmp(was, now, sizeof was));
+    places[1].kind = TVMCC_DEVICE_CPU + 100;
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_E_DEVICE);
+
+    from = tvmrt_tensor_of(&info->inputs[0], a);
+    to = tvmrt_tensor_of(&info->outputs[0], b);
+    from.device.type = to.device.type = DEVICE_KIND;
+    from.byte_offset = IN_AT;
+    to.byte_offset = OUT_AT;
+    params.places = NULL;
+    CHECK(d->upload(d->self, b, OUT_AT, image, OUT_BYTES) == TVMCC_OK);
+    CHECK(tvmrt_run(info, &from, 1, &to, 1, &params) == TVMCC_OK);
+    CHECK(d->download(d->self, now, b, OUT_AT, OUT_BYTES) == TVMCC_OK);
+    CHECK(!memcmp(was, now, sizeof was));
+    to.device.type = TVMCC_DEVICE_CPU + 100;
+    CHECK(tvmrt_run(info, &from, 1, &to, 1, &params) == TVMCC_E_DEVICE);
+    d->free(d->self, a);
+    d->free(d->self, b);
+}
+
+/* Equal weights lie on a device once, for as long as a model has them. */
+static void shares_weights(tvmcc_params params, const tvmcc_device *d)
+{
+    static void  *second[DIGITS_DEVICE_STATE_BYTES / sizeof(void *) + 1];
+    const uint8_t hash[32] = {1}, other[32] = {2}, none[32] = {0};
+    void         *a, *b, *c, *e, *f;
+
+    CHECK(d->weights_load(d->self, hash, "weights", 8, &a) == TVMCC_OK);
+    CHECK(d->weights_load(d->self, hash, "weights", 8, &b) == TVMCC_OK && a == b);
+    CHECK(d->weights_load(d->self, other, "Weights", 8, &c) == TVMCC_OK && a != c);
+    CHECK(d->weights_load(d->self, none, "weights", 8, &e) == TVMCC_OK && a != e);
+    CHECK(d->weights_load(d->self, none, "weights", 8, &f) == TVMCC_OK && e != f);
+    d->weights_free(d->self, a);
+    char text[8];
+    CHECK(d->download(d->self, text, b, 0, 8) == TVMCC_OK && !strcmp(text, "weights"));
+    d->weights_free(d->self, b);
+    d->weights_free(d->self, c);
+    d->weights_free(d->self, e);
+    d->weights_free(d->self, f);
+
+    params.state = second;
+    CHECK(digits_device_open(second, &params) == TVMCC_OK);
+    compare(&params, 5);
+    params.state = state;
+    compare(&params, 6);
+    digits_device_close(second, &params);
+    compare(&params, 7);
+}
+
+/* By its name, or what memory it has. */
+static void opens_by_properties(void)
+{
+    static void         *room[1024];
+    tvmrt_device_info    all[8];
+    tvmrt_device_options o = {.struct_bytes = sizeof o, .number = TVMRT_FIRST_DEVICE};
+    const char          *why = NULL;
+    uint32_t             n = tvmrt_devices(DEVICE_KIND, 8, all, &why);
+    const tvmcc_device  *d;
+
+    CHECK(n > 0 && !why && all[0].kind == DEVICE_KIND && *all[0].name);
+    CHECK(tvmrt_devices(0, 0, NULL, NULL) >= n);
+    o.name = all[0].name + strlen(all[0].name) / 2;
+    o.least_memory = all[0].memory_bytes ? 1 << 20 : 0;
+    d = tvmrt_device_open_with(DEVICE_KIND, &o, room, sizeof room, &why);
+    CHECK(d && !why);
+    tvmrt_device_close(d);
+    o.least_memory = SIZE_MAX;
+    CHECK(!tvmrt_device_open_with(DEVICE_KIND, &o, room, sizeof room, &why) && why);
+    o.least_memory = 0;
+    o.name = "no such device";
+    CHECK(!tvmrt_device_open_with(DEVICE_KIND, &o, room, sizeof room, &why) && why);
+    o.struct_bytes = offsetof(tvmrt_device_options, name); /* of an older header */
+    d = tvmrt_device_open_with(DEVICE_KIND, &o, room, sizeof room, &why);
+    CHECK(d != NULL);
+    tvmrt_device_close(d);
+}
+
+/* A thread with a device and a state of its own. */
+static void *runs_in_a_thread(void *result)
+{
+    _Alignas(16) char     room[8192];
+    void                 *own[DIGITS_DEVICE_STATE_BYTES / sizeof(void *) + 1];
+    float                 x[DIGITS_DEVICE_IN_IMAGE_ELEMS], y[DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    digits_device_inputs  in = {x};
+    digits_device_outputs out = {y};
+    const tvmcc_device   *d = tvmrt_device_open(DEVICE_KIND, room, sizeof room, NULL);
+    tvmcc_params          params = {.struct_bytes = sizeof params,
+                                    .state = own,
+                                    .state_bytes = DIGITS_DEVICE_STATE_BYTES,
+                                    .devices = &d,
+                                    .device_count = 1};
+
+    memcpy(x, image, sizeof x);
+    if (!d || digits_device_open(own, &params) != TVMCC_OK)
+        return result;
+    for (int i = 0; i < 3; i++)
+        if (digits_device_run_ex(&in, &out, &params) == TVMCC_OK && i == 2)
+            memcpy(result, y, sizeof y);
+    digits_device_close(own, &params);
+    tvmrt_device_close(d);
+    return NULL;
+}
+
+static void runs_in_two_threads(const tvmcc_params *params)
+{
+    static float          result[2][DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    pthread_t             threads[2];
+    void                 *failed;
+
+    CHECK(digits_device_run_ex(&in, &out, params) == TVMCC_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK(!pthread_create(&threads[i], NULL, runs_in_a_thread, result[i]));
+    for (int i = 0; i < 2; i++) {
+        CHECK(!pthread_join(threads[i], &failed) && !failed);
+        CHECK(!memcmp(result[i], device_out, sizeof device_out));
+    }
+}
+
 int main(void)
 {
     static void *room[1024];
@@ -125,6 +308,11 @@ int main(void)
             digits_device_close(state, &params);
     }
 
+    runs_without_waiting(params, device);
+    runs_on_its_memory(params, device);
+    shares_weights(params, device);
+    opens_by_properties();
+    runs_in_two_threads(&params);
     params.instrument = note;
     CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
     CHECK(events[0] > 3 && events[0] == events[1]);

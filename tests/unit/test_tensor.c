@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 #include "tvmcc/runtime.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 static const int64_t           dims[3] = {2, 3, 4};
@@ -247,6 +248,64 @@ static void test_kernel(const tvmcc_device *d)
     d->module_free(d->self, module);
 }
 
+typedef struct {
+    int32_t (*platforms)(uint32_t, void **, uint32_t *);
+    int32_t (*devices)(void *, uint64_t, uint32_t, void **, uint32_t *);
+    void *(*context)(const void *, uint32_t, void *const *, void (*)(void), void *, int32_t *);
+    void *(*queue)(void *, void *, uint64_t, int32_t *);
+    int32_t (*release_queue)(void *);
+    int32_t (*release_context)(void *);
+} Cl;
+
+static void find_cl(Cl *cl)
+{
+    static const char *const names[] = {"clGetPlatformIDs",      "clGetDeviceIDs",
+                                        "clCreateContext",       "clCreateCommandQueue",
+                                        "clReleaseCommandQueue", "clReleaseContext"};
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW), *calls[sizeof names / sizeof *names];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        calls[i] = dlsym(library, names[i]);
+    memcpy(cl, calls, sizeof calls);
+}
+
+/* On what the caller has made already. */
+static void test_callers_queue(void *memory, size_t bytes)
+{
+    tvmrt_device_options o = {.struct_bytes = sizeof o, .number = TVMRT_FIRST_DEVICE};
+    const char          *why = NULL;
+    void                *platform, *device = NULL, *context, *queue, *other;
+    Cl                   cl;
+    const tvmcc_device  *d;
+
+    find_cl(&cl);
+    CHECK_INT(cl.platforms(1, &platform, NULL), 0);
+    CHECK_INT(cl.devices(platform, 0xffffffffu, 1, &device, NULL), 0);
+    context = cl.context(NULL, 1, &device, NULL, NULL, NULL);
+    queue = cl.queue(context, device, 0, NULL);
+    for (int i = 0; i < 3; i++) { /* the context, the queue, both */
+        o.context = i == 1 ? NULL : context;
+        o.stream = i == 0 ? NULL : queue;
+        d = tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why);
+        CHECK(d && !why);
+        test_memory(d);
+        test_kernel(d);
+        tvmrt_device_close(d);
+    }
+    other = cl.queue(context, device, 1, NULL);
+    o.stream = other;
+    if (other) {
+        CHECK(!tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why));
+        CHECK_STR(why, "the OpenCL queue is out of order");
+        cl.release_queue(other);
+    }
+    o.stream = queue;
+    o.name = "x";
+    CHECK(!tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why));
+    CHECK_INT(cl.release_queue(queue), 0);
+    CHECK_INT(cl.release_context(context), 0);
+}
+
 static void test_opencl(void)
 {
     const char         *why = NULL;
@@ -262,6 +321,7 @@ static void test_opencl(void)
         test_memory(d);
         test_kernel(d);
         tvmrt_device_close(d);
+        test_callers_queue(memory, bytes);
     }
     free(memory);
 }

@@ -30,11 +30,34 @@ void check_aligned(Entry *e, Code *code, const Prim *handle, uint32_t align)
     fail_if(e, code, prim_bin(c, PRIM_NE, low, num(e, DT_U64, 0)), TVMCC_E_ALIGN);
 }
 
+/* The members before `places` are as old as the struct. */
+const Prim *params_too_short(Entry *e, const Buffer *params)
+{
+    const AbiMember *newer = record_member(params->record, "places");
+
+    return prim_lt(e->c, get(e, params, "struct_bytes"),
+                   prim_offsetof(e->c, params->record, newer));
+}
+
 void check_params(Entry *e, Code *code, const Buffer *params)
 {
-    fail_if(e, code,
-            prim_lt(e->c, get(e, params, "struct_bytes"), prim_sizeof(e->c, params->record)),
-            TVMCC_E_MISMATCH);
+    fail_if(e, code, params_too_short(e, params), TVMCC_E_MISMATCH);
+}
+
+/* Of members from `places` on. */
+const Prim *newer_param(Entry *e, Code *code, const Buffer *params, const char *member, DType t)
+{
+    const Buffer *var = variable(e, code, member, t);
+    const Prim   *none = dtype_eq(t, DT_HANDLE) ? prim_null(e->c) : num(e, t, 0);
+    Code          there = {0};
+
+    set(e, code, var, none);
+    set(e, &there, var, get(e, params, member));
+    add(e, code,
+        stmt_if(e->c,
+                prim_le(e->c, prim_sizeof(e->c, params->record), get(e, params, "struct_bytes")),
+                code_end(e, &there), NULL));
+    return value_of(e, var);
 }
 
 /* Arena and number of threads; gives the threads, at least 1. */

@@ -94,7 +94,7 @@ static const Prim *no_note(const Choice *ch, const Buffer *params)
     const Prim *low = prim_bin(c, PRIM_AND, prim_cast(c, DT_U64, arena), num(e, DT_U64, 7));
     const Prim *bad[5] = {
         is_null(e, address(e, params)),
-        prim_lt(c, get(e, params, "struct_bytes"), prim_sizeof(c, params->record)),
+        params_too_short(e, params),
         is_null(e, arena),
         prim_lt(c, get(e, params, "arena_bytes"), num(e, DT_U64, CPU_NOTE_BYTES)),
         prim_bin(c, PRIM_NE, low, num(e, DT_U64, 0)),

@@ -135,17 +135,28 @@ void split_main(Entry *e)
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
-/* Both ways out wait; the first code that is not 0 counts. */
-void run_steps(Entry *e, Code *code, const Buffer *state)
+/* A run that is not to wait begins what it asked for; one that failed waits all the same.  The
+ * first code that is not 0 counts. */
+void run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state)
 {
+    Ctx          *c = e->c;
     const Buffer *result = variable(e, code, "result", DT_I32);
     const Buffer *waited = variable(e, code, "waited", DT_I32);
     const Buffer *d = view_struct(e, code, "device", "device", at(e, state, S_DEVICE));
-    const Prim   *args[1] = {address(e, e->run)};
+    const Prim   *args[1] = {address(e, e->run)}, *none = status(e, 0);
+    const Prim   *flags = newer_param(e, code, params, "flags", DT_U32);
+    const Prim   *async = prim_bin(c, PRIM_AND, flags, num(e, DT_U32, TVMCC_RUN_ASYNC));
+    Code          begun = {0}, wait = {0}, busy = {0};
 
     invoke(e, code, result, "steps", function(e, "__steps"), 1, args);
     args[0] = get(e, d, "self");
-    invoke(e, code, waited, "wait", get(e, d, "wait"), 1, args);
+    invoke(e, &wait, waited, "wait", get(e, d, "wait"), 1, args);
+    invoke(e, &begun, waited, "wait", get(e, d, "poll"), 1, args);
+    set(e, &busy, waited, none);
+    add(e, &begun, stmt_if(c, prim_lt(c, none, value_of(e, waited)), code_end(e, &busy), NULL));
+    const Prim *begin = prim_and(c, prim_eq(c, value_of(e, result), none),
+                                 prim_not(c, prim_eq(c, async, num(e, DT_U32, 0))));
+    add(e, code, stmt_if(c, begin, code_end(e, &begun), code_end(e, &wait)));
     pass_on(e, code, result);
     give(e, code, value_of(e, waited));
 }
@@ -198,6 +209,19 @@ static void replay_main(Entry *e, Code *code)
     copies(e, code, &e->dev.parts.out);
 }
 
+static const Buffer *view_places(Entry *e, Code *code, const Buffer *params)
+{
+    Buffer        all = *array_of(e, "places", DT_U8, INT32_MAX);
+    const Buffer *b;
+
+    all.record = record_find("place");
+    b = buffer_copy(e->c, &all, all);
+    add(e, code,
+        stmt_view(e->c, b, newer_param(e, code, params, "places", DT_HANDLE),
+                  stmt_seq(e->c, 0, NULL)));
+    return b;
+}
+
 /* i32 <suffix>(run), of these statements of main. */
 static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensors, bool replays)
 {
@@ -214,6 +238,8 @@ static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensor
         view_array(e, &code, "state", DT_HANDLE, state_cells(e), get(e, e->dev.params, "state"));
     e->dev.device = view_struct(e, &code, "device", "device", at(e, e->dev.state, S_DEVICE));
     e->dev.result = variable(e, &code, "result", DT_I32);
+    if (tensors)
+        e->dev.places = view_places(e, &code, e->dev.params);
     if (!replays) {
         e->dev.args = on_stack(e, &code, "args", DT_U8, 2 * (int64_t)most, "arg");
         e->dev.values = on_stack(e, &code, "values", DT_I64, most, NULL);
@@ -309,21 +335,82 @@ const Stmt *device_launch(Entry *e, const Stmt *s)
     return code_end(e, &code);
 }
 
+/* Which of the caller's tensors a buffer of main is; false: none, a condition. */
+static bool find_tensor(const Entry *e, const Buffer *b, uint32_t *tensor)
+{
+    uint32_t first = e->plan->symbols.n;
+
+    for (*tensor = 0; *tensor < e->plan->nin + e->plan->nout; ++*tensor)
+        if (e->main->params[first + *tensor].buffer == b)
+            return true;
+    return false;
+}
+
+static const Prim *place_of(Entry *e, uint32_t tensor, const char *member)
+{
+    const Idx *i = index_of(e, tensor);
+
+    return prim_member(e->c, e->dev.places, &i, record_member(e->dev.places->record, member));
+}
+
+/* Does a tensor of the caller lie in the device's memory? */
+static const Prim *is_placed(Entry *e, Code *code, uint32_t tensor)
+{
+    Ctx          *c = e->c;
+    const Buffer *placed = variable(e, code, "placed", DT_BOOL);
+    const Prim   *kind = place_of(e, tensor, "kind");
+    const Prim   *here = prim_eq(c, kind, num(e, DT_U32, TVMCC_DEVICE_CPU));
+    const Prim   *ours = prim_eq(c, kind, num(e, DT_U32, code_of(e)->kind));
+    Code          some = {0};
+
+    set(e, code, placed, num(e, DT_BOOL, 0));
+    set(e, &some, placed, ours);
+    fail_if(e, &some, prim_not(c, prim_or(c, here, ours)), TVMCC_E_DEVICE);
+    add(e, code,
+        stmt_if(c, prim_not(c, is_null(e, address(e, e->dev.places))), code_end(e, &some), NULL));
+    return value_of(e, placed);
+}
+
+/* Between a tensor of the caller and the arena, wherever that tensor lies. */
+static void copy_tensor(Entry *e, Code *code, const CopyData *d, uint32_t tensor, Code *host)
+{
+    Ctx        *c = e->c;
+    const Arg  *theirs = d->to_device ? &d->src : &d->dst;
+    const Arg  *ours = d->to_device ? &d->dst : &d->src;
+    Code        there = {0};
+    const Prim *placed = is_placed(e, code, tensor);
+    const Prim *at =
+        prim_add(c, place_of(e, tensor, "offset"), prim_index(c, DT_U64, offset_of(e, theirs)));
+    const Prim *their[2] = {address(e, theirs->buffer), at};
+    const Prim *our[2] = {address(e, ours->buffer), prim_index(c, DT_U64, offset_of(e, ours))};
+    const Prim *const *to = d->to_device ? our : their, *const *from = d->to_device ? their : our;
+    const Prim        *args[6] = {NULL, to[0], to[1], from[0], from[1], num(e, DT_U64, d->bytes)};
+
+    need(e, &there, "copy", "copy", 6, args);
+    add(e, code, stmt_if(c, placed, code_end(e, &there), code_end(e, host)));
+}
+
+/* Outputs need not be there before the run's end, a condition has to be at once. */
 const Stmt *device_copy(Entry *e, const Stmt *s)
 {
     const CopyData *d = &s->u.copy;
     const Arg *here = d->to_device ? &d->src : &d->dst, *there = d->to_device ? &d->dst : &d->src;
-    Code       code = {0};
-    const Buffer *bytes = view_array(e, &code, "bytes", DT_U8, INT32_MAX, address(e, here->buffer));
-    const Prim   *host = cell_address(e, bytes, offset_of(e, here));
+    uint32_t   tensor;
+    bool       is_tensor = find_tensor(e, here->buffer, &tensor);
+    Code       code = {0}, host = {0};
+    const Buffer *bytes = view_array(e, &host, "bytes", DT_U8, INT32_MAX, address(e, here->buffer));
+    const Prim   *cell = cell_address(e, bytes, offset_of(e, here));
     const Prim   *memory = address(e, there->buffer);
     const Prim   *offset = prim_index(e->c, DT_U64, offset_of(e, there));
-    const Prim   *up[5] = {NULL, memory, offset, host, num(e, DT_U64, d->bytes)};
-    const Prim   *down[5] = {NULL, host, memory, offset, num(e, DT_U64, d->bytes)};
+    const Prim   *up[5] = {NULL, memory, offset, cell, num(e, DT_U64, d->bytes)};
+    const Prim   *down[5] = {NULL, cell, memory, offset, num(e, DT_U64, d->bytes)};
 
     if (d->to_device)
-        need(e, &code, "upload", "upload", 5, up);
+        need(e, &host, "upload", "upload", 5, up);
     else
-        need(e, &code, "download", "download", 5, down);
+        need(e, &host, "download", is_tensor ? "download_later" : "download", 5, down);
+    if (!is_tensor)
+        return code_end(e, &host);
+    copy_tensor(e, &code, d, tensor, &host);
     return code_end(e, &code);
 }

@@ -61,6 +61,18 @@ static void allocate(Entry *e, Code *code, const Buffer *state, uint64_t bytes, 
         need(e, code, "alloc", "alloc", 3, args);
 }
 
+/* By the hash that the model's info has. */
+static void load_weights(Entry *e, Code *code, const Buffer *state, const Prim *weights)
+{
+    const Buffer *info =
+        view_struct(e, code, "info", "weight_info", prim_symbol(e->c, weight_info(e)));
+    const Prim *sha = prim_addr(e->c, info, NULL, record_member(info->record, "sha256"));
+    const Prim *args[5] = {NULL, sha, weights, num(e, DT_U64, (int64_t)e->plan->weights_bytes),
+                           cell_address(e, state, index_of(e, S_WEIGHTS))};
+
+    need(e, code, "weights_load", "weights_load", 5, args);
+}
+
 /* Launches become a recording, if the device makes any. */
 static void record(Entry *e, Code *code, const Buffer *state)
 {
@@ -100,13 +112,8 @@ static void define_load(Entry *e)
     e->dev.result = variable(e, &code, "result", DT_I32);
     need(e, &code, "program_load", "program_load", 3, args);
     allocate(e, &code, state, code_of(e)->arena_bytes, S_ARENA);
-    allocate(e, &code, state, bytes, S_WEIGHTS);
-    if (bytes) {
-        const Prim *up[5] = {NULL, at(e, state, S_WEIGHTS), num(e, DT_U64, 0), address(e, weights),
-                             num(e, DT_U64, (int64_t)bytes)};
-
-        need(e, &code, "upload", "upload", 5, up);
-    }
+    if (bytes)
+        load_weights(e, &code, state, address(e, weights));
     if (e->dev.parts.fixed)
         record(e, &code, state);
     give(e, &code, status(e, 0));
@@ -180,7 +187,7 @@ static void define_close(Entry *e)
                            cell_address(e, state, index_of(e, S_KERNELS))};
     invoke(e, &open, NULL, "program_free", get(e, e->dev.device, "program_free"), 3, args);
     release(e, &open, state, index_of(e, S_ARENA), "free");
-    release(e, &open, state, index_of(e, S_WEIGHTS), "free");
+    release(e, &open, state, index_of(e, S_WEIGHTS), "weights_free");
     set_cell(e, &open, state, index_of(e, S_DEVICE), prim_null(e->c));
     add(e, &code,
         stmt_if(e->c, prim_not(e->c, is_null(e, at(e, state, S_DEVICE))), code_end(e, &open),

@@ -30,7 +30,8 @@ typedef struct {
     const CodegenInfo    *info;
     VEC(const Func *) funcs;
     VEC(Data) data;
-    const char *weights; /* symbol of the embedded weights; NULL: the caller brings them */
+    const char *weights;     /* symbol of the embedded weights; NULL: the caller brings them */
+    const char *weight_info; /* symbol; NULL: not yet made */
     uint32_t    nconstants, nregions;
     bool        any_cpu; /* of the functions made now */
     /* the plan at hand */
@@ -43,8 +44,9 @@ typedef struct {
     const Atom   *part;   /* in a region, else NULL */
     const Buffer *passed; /* ... how many barriers so far */
     struct {
-        const Buffer *params, *state, *device, *result, *args, *values, *grid, *block;
-        const char   *program; /* symbol */
+        const Buffer *params, *state, *device, *result, *args, *values, *grid, *block,
+            *places;         /* of the caller's tensors; NULL in the program: all are the host's */
+        const char *program; /* symbol */
         struct {
             Code in, launches, out;
             bool fixed; /* main is these, and its launches are alike in all runs */
@@ -105,7 +107,10 @@ const char *text_constant(Entry *e, const char *text);
 uint32_t    io_align(const PlanIO *io, const Buffer *b);
 uint64_t    io_bytes(const PlanIO *io);
 void        check_aligned(Entry *e, Code *code, const Prim *handle, uint32_t align);
+const Prim *params_too_short(Entry *e, const Buffer *params);
 void        check_params(Entry *e, Code *code, const Buffer *params);
+/* A member that callers of older headers do not know: 0 then. */
+const Prim *newer_param(Entry *e, Code *code, const Buffer *params, const char *member, DType t);
 const Prim *check_arena(Entry *e, Code *code, const Buffer *params, int64_t most);
 const Prim *check_weights(Entry *e, Code *code, const Buffer *params);
 void        check_tensors(Entry *e, Code *code, const Buffer *list, uint32_t n, const PlanIO *io,
@@ -155,6 +160,8 @@ typedef struct {
     const char *infos, *names, *sizes;
 } Buckets;
 
+/* The symbol of its tvmcc_weight_info; NULL: it has no weights. */
+const char *weight_info(Entry *e);
 /* The info of the plan at hand, with these functions (NULL: there is none). */
 const char *model_info(Entry *e, const char *run, const char *open, const char *close,
                        const Buckets *buckets);
@@ -173,7 +180,7 @@ void define_device_steps(Entry *e);
 /* The state that params bring, checked; its memory; a run over it, to the end of the function. */
 const Buffer *check_state(Entry *e, Code *code, const Buffer *params);
 const Prim   *device_memory(Entry *e, const Buffer *state, bool weights);
-void          run_steps(Entry *e, Code *code, const Buffer *state);
+void          run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state);
 const Stmt   *device_launch(Entry *e, const Stmt *s);
 const Stmt   *device_copy(Entry *e, const Stmt *s);
 

@@ -65,22 +65,23 @@ static const char *section_of_weights(Entry *e)
                                  : intern_printf(e->c->strings, ".rodata.%s_weights", e->o->entry);
 }
 
-static const char *weights(Entry *e)
+const char *weight_info(Entry *e)
 {
     Items    all = {0};
     uint32_t mode = !e->weights            ? TVMCC_WEIGHTS_FILE
                     : e->o->extern_weights ? TVMCC_WEIGHTS_EXTERN
                                            : TVMCC_WEIGHTS_EMBED;
 
-    if (!e->plan->weights_bytes)
-        return NULL;
+    if (!e->plan->weights_bytes || e->weight_info)
+        return e->weight_info;
     item_symbol(e, &all, text_constant(e, section_of_weights(e)));
     item_symbol(e, &all, e->weights);
     item(e, &all, ABI_SIZE, (int64_t)e->plan->weights_bytes);
     item(e, &all, ABI_U32, mode);
     item(e, &all, ABI_U32, WEIGHTS_ALIGN);
     item_bytes(e, &all, e->info->weights_sha, sizeof e->info->weights_sha);
-    return records(e, &all, "weight_info");
+    e->weight_info = records(e, &all, "weight_info");
+    return e->weight_info;
 }
 
 const char *model_info(Entry *e, const char *run, const char *open, const char *close,
@@ -107,7 +108,7 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item_symbol(e, &all, tensors(e, p->nin, p->in, params));
     item_symbol(e, &all, tensors(e, p->nout, p->out, params + p->nin));
     item_symbol(e, &all, pools(e, d));
-    item_symbol(e, &all, weights(e));
+    item_symbol(e, &all, weight_info(e));
     /* Of an open plan <entry>_sizes says it. */
     item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->arena_bytes);
     item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->private_bytes);

@@ -30,6 +30,7 @@ enum {
     NO_BINARY_FOR_GPU = 209,
     INVALID_PTX = 218,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900
 };
@@ -64,6 +65,7 @@ typedef struct {
 
 typedef struct {
     Graph *capture;
+    bool   asked;
 } Stream;
 
 static int               initialized, retained;
@@ -89,12 +91,12 @@ static int enter(const char *call, int needs_context)
     return needs_context && depth == 0 ? INVALID_CONTEXT : OK;
 }
 
-#define CALL(needs_context)                           \
-    do {                                              \
-        int entered = enter(__func__, needs_context); \
-        if (entered)                                  \
-            return entered;                           \
-    } while (0)
+/* One thread at a time is in here, to the end of the function. */
+#define CALL(needs_context)                       \
+    MOCK_ALONE;                                   \
+    int entered = enter(__func__, needs_context); \
+    if (entered)                                  \
+    return entered
 
 static int arch(void)
 {
@@ -132,6 +134,21 @@ int cuDeviceGetName(char *name, int n, int device)
     CALL(0);
     snprintf(name, (size_t)n, "mock GPU %d of sm_%d", device, arch());
     return OK;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    CALL(0);
+    *bytes = (size_t)(device + 1) << 30;
+    return OK;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    CALL(0);
+    (void)device;
+    *value = 0;
+    return attribute == 18 ? OK : INVALID_VALUE;
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
@@ -402,6 +419,16 @@ int cuStreamSynchronize(Stream *s)
     return s->capture ? CAPTURE_UNSUPPORTED : OK;
 }
 
+/* Done at the second time of asking. */
+int cuStreamQuery(Stream *s)
+{
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    s->asked = !s->asked;
+    return s->asked ? NOT_READY : OK;
+}
+
 int cuStreamBeginCapture_v2(Stream *s, int mode)
 {
     (void)mode;
@@ -428,6 +455,7 @@ static void free_graph(Graph *g)
 /* A capture ends, whatever comes of it. */
 int cuStreamEndCapture(Stream *s, Graph **g)
 {
+    MOCK_ALONE;
     int rc = enter(__func__, 1);
 
     if (!rc && !s->capture)

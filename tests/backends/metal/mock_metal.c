@@ -53,27 +53,28 @@ typedef struct {
 } Node;
 
 struct Object {
-    Kind       kind, of; /* of: what a class makes */
-    int        refs, number;
-    char      *text;   /* STRING; of an ERROR */
-    char      *memory; /* BUFFER */
-    size_t     bytes;
-    void      *library; /* LIBRARY, FUNCTION, PIPELINE */
-    MockKernel kernel;
-    Object    *commands, *encoder; /* of an encoder; of COMMANDS */
-    Node      *nodes, now;         /* COMMANDS; of an encoder */
-    size_t     nnodes;
-    int        status;
-    bool       ended, precise;
+    Kind        kind, of; /* of: what a class makes */
+    _Atomic int refs;
+    int         number;
+    char       *text;   /* STRING; of an ERROR */
+    char       *memory; /* BUFFER */
+    size_t      bytes;
+    void       *library; /* LIBRARY, FUNCTION, PIPELINE */
+    MockKernel  kernel;
+    Object     *commands, *encoder; /* of an encoder; of COMMANDS */
+    Node       *nodes, now;         /* COMMANDS; of an encoder */
+    size_t      nnodes;
+    int         status;
+    bool        ended, precise;
 };
 
 typedef struct {
     size_t width, height, depth;
 } Size;
 
-static long    alive; /* objects that were made and not released, but for devices */
-static Object *pool[POOLS][POOLED];
-static int     npools, npooled[POOLS];
+static _Atomic long          alive; /* objects that were made and not released, but for devices */
+static _Thread_local Object *pool[POOLS][POOLED];
+static _Thread_local int     npools, npooled[POOLS];
 
 static void die(const char *what, const char *name)
 {
@@ -119,11 +120,13 @@ static Object *retain(Object *o)
 
 static void release(Object *o)
 {
-    if (o->refs <= 0)
+    int left = --o->refs;
+
+    if (left < 0)
         die("an object was released twice", NULL);
-    if (--o->refs == 1 && o->kind == DEVICE && alive)
+    if (left == 1 && o->kind == DEVICE && alive)
         die("objects were not released", NULL);
-    if (o->refs)
+    if (left)
         return;
     if (o->memory)
         mock_free(o->memory, "Metal");
@@ -267,6 +270,18 @@ static Object *device_name(Object *o, const char *name)
     (void)name;
     snprintf(text, sizeof text, "mock GPU %d", o->number);
     return pooled(string(text, strlen(text)));
+}
+
+static size_t device_memory(Object *o, const char *name)
+{
+    (void)name;
+    return (size_t)(o->number + 1) << 30;
+}
+
+static signed char is_unified(Object *o, const char *name)
+{
+    (void)o, (void)name;
+    return 1;
 }
 
 static Object *new_queue(Object *o, const char *name)
@@ -585,6 +600,8 @@ static const struct {
                {OPTIONS, "setMathMode:", set_math_mode},
                {OPTIONS, "setFastMathEnabled:", set_fast_math},
                {DEVICE, "name", device_name},
+               {DEVICE, "recommendedMaxWorkingSetSize", device_memory},
+               {DEVICE, "hasUnifiedMemory", is_unified},
                {DEVICE, "newCommandQueue", new_queue},
                {DEVICE, "newBufferWithLength:options:", new_buffer},
                {DEVICE, "newLibraryWithSource:options:error:", new_library},

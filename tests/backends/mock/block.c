@@ -2,12 +2,28 @@
 #include "mock.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
 enum { STACK = 64 * 1024, MARK = 64, HEAD = 256 };
+
+/* ---- one thread at a time ------------------------------------------------------------------------ */
+
+static pthread_mutex_t alone = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+int mock_enter(void)
+{
+    return pthread_mutex_lock(&alone);
+}
+
+void mock_leave(const int *was)
+{
+    (void)was;
+    pthread_mutex_unlock(&alone);
+}
 
 /* ---- a block as fibers --------------------------------------------------------------------------- */
 
@@ -92,6 +108,7 @@ static bool run_block(unsigned threads)
 
 bool mock_run(const MockKernel *k, MockIndex grid, MockIndex size, void **args)
 {
+    MOCK_ALONE;
     unsigned n = 0;
 
     block.k = k;

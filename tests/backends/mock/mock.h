@@ -41,6 +41,11 @@ bool mock_find(void *library, const char *name, MockKernel *out);
  * one. */
 bool mock_run(const MockKernel *k, MockIndex grid, MockIndex block, void **args);
 
+/* Until the end of the function no other thread gets past one of these. */
+#define MOCK_ALONE int mock_alone __attribute__((cleanup(mock_leave), unused)) = mock_enter()
+int  mock_enter(void);
+void mock_leave(const int *alone);
+
 /* Filled with ones, a mark before and behind it; `who` has the process ended if it was written. */
 void *mock_alloc(size_t bytes);
 void  mock_free(void *memory, const char *who);

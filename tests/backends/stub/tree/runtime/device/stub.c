@@ -82,11 +82,11 @@ static void stub_close(DeviceState *s)
     (void)s;
 }
 
-static uint32_t stub_names(DeviceState *s, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+static uint32_t stub_devices(DeviceState *s, uint32_t n, tvmrt_device_info *out)
 {
     (void)s;
     if (n)
-        strcpy(names[0], "the only stub");
+        strcpy(out->name, "the only stub");
     return 1;
 }
 
@@ -99,7 +99,7 @@ const DeviceDriver tvmrt_stub_driver = {
     .bytes = sizeof(DeviceState),
     .open = stub_open,
     .close = stub_close,
-    .names = stub_names,
+    .devices = stub_devices,
     .functions = {.alloc = stub_alloc,
                   .free = stub_free,
                   .upload = stub_upload,
