@@ -13,17 +13,34 @@ int64_t device_quad(const Machine *m, int64_t bytes)
     return bytes < m->load_bytes ? m->load_bytes / bytes : 1;
 }
 
+int64_t device_kept(const DeviceTile *t, int64_t threads)
+{
+    int64_t numbers = (t->keeps_m ? t->bm : 0) + (t->keeps_n ? t->bn : 0);
+
+    return t->stages > 1 ? (numbers * t->chunk + threads - 1) / threads : 0;
+}
+
 int64_t device_tile_regs(const DeviceTile *t)
 {
     int64_t words = t->bytes > 4 ? t->bytes / 4 : 1;
+    int64_t kept = device_kept(t, t->bm / t->tm * (t->bn / t->tn));
 
-    return (t->tm * t->tn + t->tm + t->tn) * words + DEVICE_OTHER_REGS;
+    return (t->tm * t->tn + t->tm + t->tn + kept) * words + DEVICE_OTHER_REGS;
 }
 
 /* Rows are a quad longer where they are stored across. */
 int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
 {
-    return t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) * t->bytes;
+    int64_t stages = t->stages > 1 ? t->stages : 1;
+
+    return stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) * t->bytes;
+}
+
+double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
+{
+    if (t->stages < 2)
+        return fmax(all, m->unit_wait + own) + 2 * DEVICE_MEET;
+    return fmax(all, fmax(own, m->unit_wait / (double)(t->stages - 1))) + DEVICE_MEET;
 }
 
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes)
@@ -59,9 +76,9 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     /* Blocks side by side hide what each waits for before a chunk, and that a thread takes one
      * instruction after the other. */
     double own = fmax(step, (double)(t->tm * t->tn) + loads + DEVICE_COPY * numbers / threads);
-    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + own * (double)t->chunk);
+    double chunk =
+        device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
-    chunk += 2 * DEVICE_MEET;
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
 }

@@ -15,4 +15,11 @@ enum {
  * bytes of shared memory. */
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes);
 
+/* Registers of a thread for what waits there until a chunk is done. */
+int64_t device_kept(const DeviceTile *t, int64_t threads);
+/* From one chunk to the next, of so many cycles of the core's units for all blocks that it holds
+ * and of a block alone: it waits for a copy before each, or has begun it one or more chunks before.
+ */
+double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own);
+
 #endif

@@ -7,13 +7,16 @@
 /* Rows of both panels are 16 bytes longer. */
 int64_t device_mma_bytes(const DeviceTile *t)
 {
-    return (t->bm + t->bn) * (t->chunk * t->bytes + 16);
+    int64_t stages = t->stages > 1 ? t->stages : 1;
+
+    return stages * (t->bm + t->bn) * (t->chunk * t->bytes + 16);
 }
 
 /* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies. */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
-    return (t->tm * t->bn + (t->tm + t->bn) * 8) / m->warp + DEVICE_OTHER_REGS;
+    return (t->tm * t->bn + (t->tm + t->bn) * 8) / m->warp + DEVICE_OTHER_REGS +
+           device_kept(t, m->warp * (t->bm / t->tm));
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
@@ -35,8 +38,9 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
         DEVICE_COPY * numbers / (double)(t->wide > 1 ? t->wide : 1) / (double)m->unit_macs;
     double step = fmax(fmax(unit, shared), fmax(copies, numbers * bytes / m->unit_rate));
 
-    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);
+    double chunk =
+        device_chunk_cycles(m, t, held * step * (double)t->chunk, step * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * 4 / m->unit_rate;
-    return ceil(here / held) * (chunks * (chunk + 2 * DEVICE_MEET) + m->unit_wait) + stores;
+    return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
 }

@@ -495,6 +495,7 @@ static Cost stmt_cost(Walk *w, const Stmt *s)
         return cost;
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_LAUNCH:
     case STMT_COPY:
     case STMT_INVOKE:

@@ -287,6 +287,8 @@ typedef struct {
     bool    tested; /* each step is under a condition */
     int64_t wide;   /* numbers that are copied at a time; 0: one */
     int64_t made;   /* multiply-adds that make a number of the rows' panel; 0: it is copied */
+    int64_t stages; /* chunks that shared memory holds, to copy ahead; 0: one */
+    bool    keeps_m, keeps_n; /* what is copied ahead waits in registers, of either panel */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);

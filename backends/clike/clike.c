@@ -252,30 +252,15 @@ static bool is_bound(const Stmt *s)
     return s->kind == STMT_FOR && s->u.loop.bind;
 }
 
-/* What is on its way to shared memory has come before anything else goes on. */
 static void print_seq(Clike *x, const Stmt *s, bool tail)
 {
-    bool waiting = false;
-
     for (uint32_t i = 0; i < s->nkids; i++) {
-        const Stmt *k = s->kids[i];
-
-        if (waiting && !stmt_only_copies(k)) {
+        if (is_bound(s->kids[i])) { /* its variable's scope */
             clike_indent(x);
-            str_printf(x->out, "%s\n", x->d->wait);
-            waiting = false;
-        }
-        waiting = waiting || stmt_only_copies(k);
-        if (is_bound(k)) { /* its variable's scope */
-            clike_indent(x);
-            block(x, k);
+            block(x, s->kids[i]);
         } else {
-            clike_stmt(x, k, tail && i + 1 == s->nkids);
+            clike_stmt(x, s->kids[i], tail && i + 1 == s->nkids);
         }
-    }
-    if (waiting) {
-        clike_indent(x);
-        str_printf(x->out, "%s\n", x->d->wait);
     }
 }
 
@@ -297,6 +282,10 @@ void clike_stmt(Clike *x, const Stmt *s, bool tail)
     case STMT_BARRIER:
         clike_indent(x);
         str_printf(x->out, "%s\n", x->d->barrier);
+        return;
+    case STMT_AWAIT:
+        clike_indent(x);
+        str_printf(x->out, "async_await(%u);\n", s->u.groups);
         return;
     case STMT_RETURN: print_return(x, s); return;
     case STMT_CALL: clike_call(x, s); return;

@@ -44,7 +44,6 @@ typedef struct ClikeDialect {
     /* Text that defines a function of the name of an instruction, of a warp or a copy; NULL, or it
      * gives NULL: the language has none. */
     const char *(*instruction)(IntrinId id);
-    const char *wait; /* statement: until a thread's copies (async_copy) have been made */
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */

@@ -13,8 +13,7 @@ enum { BORDER = 16 };
 
 bool is_async_copy(const Prim *p)
 {
-    return p->kind == PRIM_INTRIN && !p->u.intrin->warp && !p->u.intrin->sums &&
-           p->u.intrin->naxis == 1;
+    return p->kind == PRIM_INTRIN && intrin_copies(p->u.intrin);
 }
 
 static bool on_border(Ctx *c, const Buffer *b, const Idx *const *index)
@@ -62,22 +61,27 @@ static const Prim *expand(Ctx *c, void *user, const Prim *p)
     return intrin_expand(c, p);
 }
 
+static void find_copy(void *user, const Prim *p)
+{
+    bool *found = user;
+
+    *found = *found || is_async_copy(p);
+}
+
+static const Stmt *drop_await(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)user;
+    (void)was;
+    return now->kind == STMT_AWAIT ? stmt_seq(c, 0, NULL) : now;
+}
+
 const Func *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const void *user)
 {
     Expand x = {c, has, user, map_new(c->scratch), map_new(c->scratch)};
 
     stmt_visit(f->body, &(TirVisit){.user = &x, .enter = note_store});
-    return func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = &x, .prim = expand}));
-}
-
-bool stmt_only_copies(const Stmt *s)
-{
-    if (s->kind == STMT_STORE)
-        return is_async_copy(s->u.store.value);
-    if (s->kind != STMT_FOR && s->kind != STMT_IF && s->kind != STMT_SEQ)
-        return false;
-    for (uint32_t i = 0; i < s->nkids; i++)
-        if (!stmt_only_copies(s->kids[i]))
-            return false;
-    return s->nkids > 0;
+    const Stmt *body = stmt_map(c, f->body, &(TirMap){.user = &x, .prim = expand});
+    bool        copies = false;
+    stmt_visit(body, &(TirVisit){.user = &copies, .prim = find_copy});
+    return func_with_body(c, f, copies ? body : stmt_map(c, body, &(TirMap){.stmt = drop_await}));
 }

@@ -16,7 +16,6 @@ const Func *plain_scalars(Ctx *c, const Func *f);
 typedef bool HasIntrinFn(const void *user, IntrinId id);
 const Func  *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const void *user);
 bool         is_async_copy(const Prim *p);
-bool         stmt_only_copies(const Stmt *s); /* nothing but such copies, and loops around them */
 
 /* int32_t holds all indices of f, and what they are made of (indices.c). */
 bool func_index_fits(const Func *f);

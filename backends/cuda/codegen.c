@@ -121,7 +121,6 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                          "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" "
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
                                      .instruction = cuda_instruction,
-                                     .wait = "async_wait();",
                                      .shared = "__shared__ __align__(16)",
                                      .noalias = "__restrict__",
                                      .barrier = "__syncthreads();",

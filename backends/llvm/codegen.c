@@ -144,6 +144,7 @@ static bool is_plain(const Stmt *s)
     case STMT_CALL:
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
@@ -385,6 +386,10 @@ void gen_stmt(Gen *g, const Stmt *s)
     case STMT_BARRIER:
         if (gen_is_kernel(g)) /* else in process: one part, in line */
             gen_barrier(g);
+        break;
+    case STMT_AWAIT:
+        if (gen_is_kernel(g)) /* else copies are made where they stand */
+            gen_await(g, s->u.groups);
         break;
     case STMT_REGION:
         gen_bind(g, s->u.region.tid, gen_int(g, g->i64, 0));

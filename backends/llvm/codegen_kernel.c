@@ -101,20 +101,12 @@ LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name)
     return v;
 }
 
-/* What is on its way to shared memory has come before anything else goes on. */
 void gen_kernel_seq(Gen *g, const Stmt *s)
 {
-    bool waiting = false;
-
-    for (uint32_t i = 0; i <= s->nkids; i++) {
-        bool    copies = i < s->nkids && stmt_only_copies(s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++) {
         GenMark mark = gen_mark(g);
 
-        if (waiting && !copies)
-            gen_async_wait(g);
-        if (i < s->nkids)
-            gen_stmt(g, s->kids[i]);
-        waiting = copies;
+        gen_stmt(g, s->kids[i]);
         mark.block = g->block.keys.n;
         gen_drop(g, mark);
     }

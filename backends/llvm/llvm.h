@@ -284,7 +284,8 @@ LLVMValueRef gen_extended(Gen *g, LLVMValueRef v, bool sign, LLVMTypeRef elem);
 
 bool gen_has_instruction(const Gen *g, IntrinId id);
 void gen_async_copy(Gen *g, const StoreData *s); /* its value is one (plain.h) */
-void gen_async_wait(Gen *g);
+/* A group of copies ends; all but the last so many groups have been made. */
+void gen_await(Gen *g, uint32_t groups);
 
 /* ---- codegen_kernel.c ---------------------------------------------------------------------------- */
 

@@ -88,7 +88,10 @@ LLVMValueRef write_cp_async(Gen *g, const GenUnits *u)
     return LLVMBuildCall2(g->b, type, fn, args, 2, "");
 }
 
-void gen_async_wait(Gen *g)
+void gen_await(Gen *g, uint32_t groups)
 {
-    gen_intrinsic_of(g, "llvm.nvvm.cp.async.wait.all", 0, NULL, 0, NULL);
+    LLVMValueRef n = gen_int(g, g->i32, groups);
+
+    gen_intrinsic_of(g, "llvm.nvvm.cp.async.commit.group", 0, NULL, 0, NULL);
+    gen_intrinsic_of(g, "llvm.nvvm.cp.async.wait.group", 0, NULL, 1, &n);
 }

@@ -206,6 +206,7 @@ static void stmt(Gen *g, const Stmt *s)
         return;
     case STMT_PREFETCH: return; /* a hint: devices hide what they wait for */
     case STMT_BARRIER: barrier(g); return;
+    case STMT_AWAIT: return; /* copies are made where they stand */
     case STMT_RETURN:
         PUT(g->s, &g->code, OpReturn);
         emit_label(g, spv_id(g->s)); /* of what is never run */

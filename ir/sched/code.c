@@ -335,6 +335,28 @@ const Func *step_unroll_hint(Work *w)
     return mark(w, &loops, (LoopData){.rounds = (uint32_t)by->num});
 }
 
+/* What its rounds copy to shared memory is copied rounds ahead: the pass software_pipeline does it
+ * where it can. */
+const Func *step_pipeline(Work *w)
+{
+    const StepArg *by = step_option(w->st, "by");
+    Sites          loops;
+    int64_t        n;
+
+    if (!by || by->num < 2 || by->num > MAX_STAGES)
+        return refuse(w, "write `pipeline %%k by 2`, stages up to %d", MAX_STAGES);
+    if (!one_loop(w, &loops))
+        return NULL;
+    for (uint32_t i = 0; i < loops.n; i++) {
+        const LoopData *l = loop_at(w, loops.at[i]);
+        if (l->bind || l->unroll || l->vector || l->intrin || l->stages)
+            return refuse(w, "it is already marked");
+        if (!loop_extent_of(stmt_at(w, loops.at[i]), &n))
+            return refuse(w, "its extent is not constant");
+    }
+    return mark(w, &loops, (LoopData){.stages = (uint32_t)by->num});
+}
+
 /* ---- tensorize ---------------------------------------------------------------------------------- */
 
 /* One of the loops decides a condition of the block. */

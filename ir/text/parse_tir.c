@@ -398,6 +398,15 @@ static const Stmt *parse_prefetch(Parser *p)
     return p->failed ? nothing(p) : stmt_prefetch(p->c, b, index, (uint32_t)lines);
 }
 
+static const Stmt *parse_await(Parser *p)
+{
+    int64_t groups = parse_int(p);
+
+    if (!p->failed && (groups < 0 || groups > MAX_STAGES))
+        parse_fail(p, "an await is of 0 to %d groups", MAX_STAGES);
+    return p->failed ? nothing(p) : stmt_await(p->c, (uint32_t)groups);
+}
+
 /* With braces the buffer lives in them, else to the end of those around. */
 static const Stmt *parse_alloc(Parser *p, bool view, bool *rest)
 {
@@ -464,6 +473,8 @@ static const Stmt *parse_stmt(Parser *p, bool *rest)
         return parse_prefetch(p);
     if (accept(p, "barrier"))
         return stmt_barrier(p->c);
+    if (accept(p, "await"))
+        return parse_await(p);
     if (accept(p, "region"))
         return parse_region(p);
     if (accept(p, "launch"))

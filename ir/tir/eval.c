@@ -114,6 +114,7 @@ static bool measure_stmt(void *user, const Stmt *s)
     case STMT_STORE:
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_COPY:
     case STMT_SWITCH:
     case STMT_RETURN:

@@ -36,6 +36,7 @@ typedef struct {
 } Names;
 
 typedef struct Launch Launch; /* eval_launch.c */
+typedef struct Copies Copies; /* eval_copy.c */
 
 typedef struct {
     Ctx             *c;
@@ -50,8 +51,10 @@ typedef struct {
     const Func      *f;      /* for messages */
     const char      *block;  /* "" outside */
     Launch          *launch; /* NULL outside */
+    Copies          *copies; /* of a launch */
     bool             bad, left;
-    Scalar           result; /* of the function that was left */
+    bool             copying; /* in loops that are an async copy */
+    Scalar           result;  /* of the function that was left */
     int              depth;
     IdxEnv           env;
     Scalar           lanes[MAX_LANES];
@@ -98,5 +101,16 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
  * one may do so at the same time. */
 void launch_read(Eval *e, const Buffer *b, const uint8_t *at);
 void launch_write(Eval *e, const Buffer *b, const uint8_t *at, const uint8_t *value, uint32_t n);
+
+/* ---- eval_copy.c: async copies of the threads of a launch ---------------------------------------- */
+
+Copies *copies_new(Arena *a, uint32_t threads);
+void    copies_of_thread(Copies *x, uint32_t thread);     /* the one that runs from here on */
+void    copies_drop(Copies *x);                           /* all of them */
+bool    copies_reach(const Copies *x, const uint8_t *at); /* something is on its way there */
+/* The n bytes at `value`, at most 16, are on their way to the cell. */
+void copies_start(Eval *e, const Buffer *b, uint8_t *at, const uint8_t *value, uint32_t n);
+/* Ends a group; what all but the last so many groups hold has arrived. */
+void copies_await(Eval *e, uint32_t groups);
 
 #endif

@@ -14,6 +14,7 @@
  *
  * A loop bound to a number of the launch is a condition here, `number < extent`, as in the code of
  * devices.  Memory allocated with scope `shared` is the block's; all other is a thread's own.
+ * What a thread copies past itself arrives when it waits for it (eval_copy.c).
  * What a warp's threads compute together (warp.c) waits for all of them, as a barrier does; what
  * one passes to another that way is no race.  Cost: a lookup for each access. */
 #include "ir/tir/eval.h"
@@ -108,7 +109,10 @@ void launch_read(Eval *e, const Buffer *b, const uint8_t *at)
         return;
     Cell *cell = cell_at(e, at);
 
-    if (meets(e->launch->now, cell->writer))
+    if (copies_reach(e->copies, at))
+        eval_fail(e, "thread %u reads a cell of '%s' that a copy is on its way to",
+                  e->launch->now.thread - 1, b->name);
+    else if (meets(e->launch->now, cell->writer))
         race(e, b, "reads", "stores", cell->writer);
     add(&cell->reader, e->launch->now);
 }
@@ -119,7 +123,10 @@ void launch_write(Eval *e, const Buffer *b, const uint8_t *at, const uint8_t *va
         return;
     Cell *cell = cell_at(e, at);
 
-    if (meets(e->launch->now, cell->reader))
+    if (copies_reach(e->copies, at))
+        eval_fail(e, "thread %u stores to a cell of '%s' that a copy is on its way to",
+                  e->launch->now.thread - 1, b->name);
+    else if (meets(e->launch->now, cell->reader))
         race(e, b, "stores to", "reads", cell->reader);
     else if (meets(e->launch->now, cell->writer) && memcmp(at, value, n))
         race(e, b, "stores to", "stores another value to", cell->writer);
@@ -162,6 +169,7 @@ static void enter(Eval *e, uint32_t i)
 {
     e->n = e->launch->threads[i].n;
     e->launch->now.thread = i + 1;
+    copies_of_thread(e->copies, i);
     e->left = false;
     e->stamp++;
 }
@@ -363,6 +371,7 @@ static void together(Eval *e, const Stmt *s, const bool *on)
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_PREFETCH:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
@@ -442,6 +451,7 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
     e->launch = &x;
     x.cells = map_new(e->arena);
     x.together = map_new(e->arena);
+    e->copies = copies_new(e->arena, x.n);
     make_threads(e, f, *ids, block);
     for (int64_t i = 0; i < grid[0] * grid[1] * grid[2] && !e->bad; i++) {
         x.number[0] = i % grid[0];
@@ -451,11 +461,13 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
         x.now.meeting++;
         for (uint32_t k = 0; k < x.n; k++)
             x.threads[k].left = false;
+        copies_drop(e->copies);
         together(e, f->body, x.on);
     }
     arena_free(e->arena);
     e->arena = arena;
     e->launch = NULL;
+    e->copies = NULL;
     e->n = outer;
     e->stamp++;
 }

@@ -29,6 +29,13 @@ static void exec_store(Eval *e, const StoreData *d)
     eval_store_lanes(e, d);
 }
 
+/* On its way beside the thread, as loops of that name or as one instruction. */
+static bool is_copy(const Eval *e, const StoreData *d)
+{
+    return e->launch && d->buffer->scope == SCOPE_SHARED &&
+           (e->copying || (d->value->kind == PRIM_INTRIN && intrin_copies(d->value->u.intrin)));
+}
+
 void eval_store_lanes(Eval *e, const StoreData *d)
 {
     uint32_t n = d->value->dtype.lanes, bytes = dtype_bytes(dtype_lanes(d->value->dtype, 1));
@@ -39,7 +46,10 @@ void eval_store_lanes(Eval *e, const StoreData *d)
             scalar_put(d->value->dtype, cell, e->lanes[i]);
             if (e->launch)
                 launch_write(e, d->buffer, at, cell, bytes);
-            memcpy(at, cell, bytes);
+            if (is_copy(e, d))
+                copies_start(e, d->buffer, at, cell, bytes);
+            else
+                memcpy(at, cell, bytes);
         }
 }
 
@@ -64,12 +74,16 @@ static void exec_for(Eval *e, const Stmt *s)
     }
     int64_t lo = eval_idx(e, l->lo), n = eval_idx(e, l->extent);
 
+    bool copying = e->copying;
+
     if (n > 1 && runs_nothing(s->kids[0]))
         return;
+    e->copying = copying || loop_copies(e->c, l);
     for (int64_t i = 0; i < n && !e->bad && !e->left; i++) {
         eval_set_var(e, l->var, lo + i);
         eval_stmt(e, s->kids[0]);
     }
+    e->copying = copying;
 }
 
 static void exec_block(Eval *e, const Stmt *s)
@@ -160,6 +174,10 @@ void eval_stmt(Eval *e, const Stmt *s)
         return;
     case STMT_PREFETCH:
     case STMT_BARRIER: return;
+    case STMT_AWAIT:
+        if (e->launch)
+            copies_await(e, s->u.groups);
+        return;
     case STMT_REGION:
         eval_set_var(e, s->u.region.tid, 0);
         eval_set_var(e, s->u.region.nt, 1);

@@ -57,6 +57,7 @@ static bool enter(void *user, const Stmt *s)
     case STMT_CALL:
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_LAUNCH:
     case STMT_COPY:
     case STMT_INVOKE:

@@ -157,6 +157,18 @@ static bool same_element(DType a, DType b)
     return dtype_eq(dtype_lanes(a, 1), dtype_lanes(b, 1));
 }
 
+bool intrin_copies(const Intrin *row)
+{
+    return !row->warp && !row->sums && row->naxis == 1 && row->n == 1;
+}
+
+bool loop_copies(Ctx *c, const LoopData *l)
+{
+    const Intrin *row = l->intrin ? intrin_find(c, l->intrin, 0, NULL) : NULL;
+
+    return row && intrin_copies(row);
+}
+
 const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *operand)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {

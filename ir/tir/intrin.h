@@ -39,6 +39,11 @@ const char   *intrin_te(IntrinId id);
  * the text the first for n = 0.  NULL: there is none. */
 const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *operand);
 
+/* It moves cells past the thread's registers and does nothing else (async_copy); loops that are
+ * such an instruction. */
+bool intrin_copies(const Intrin *row);
+bool loop_copies(Ctx *c, const LoopData *l);
+
 /* How many instructions the target needs for a unit's worth of a register; 0: it has none, or they
  * are no quicker than the single operations. */
 uint32_t intrin_ops(Ctx *c, const char *text, DType a, DType b);

@@ -248,6 +248,7 @@ static const Stmt *map_arms(Mapper *x, const Stmt *s, const Stmt *const *kids)
     case STMT_SEQ:
     case STMT_REGION:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_FAIL: return stmt_with_kids(c, s, kids);
     }
     return s;
@@ -469,6 +470,7 @@ static void visit_arms(const Stmt *s, const TirVisit *v)
     case STMT_SEQ:
     case STMT_ALLOC:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_FAIL: break;
     }

@@ -122,6 +122,14 @@ const Stmt *stmt_barrier(Ctx *c)
     return stmt_new(c, STMT_BARRIER, 0, NULL, NO_LOC);
 }
 
+const Stmt *stmt_await(Ctx *c, uint32_t groups)
+{
+    Stmt *s = stmt_new(c, STMT_AWAIT, 0, NULL, NO_LOC);
+
+    s->u.groups = groups;
+    return s;
+}
+
 const Stmt *stmt_region(Ctx *c, RegionData r, const Stmt *body)
 {
     Stmt *s = stmt_new(c, STMT_REGION, 1, &body, NO_LOC);

@@ -427,6 +427,10 @@ static void check_stmt(Verify *v, const Stmt *s)
         if (v->parallel)
             complain(v, "a barrier inside a parallel loop");
         break;
+    case STMT_AWAIT:
+        if (v->f->kind != FUNC_DEVICE)
+            complain(v, "an await outside a device function");
+        break;
     case STMT_COPY:
         check_use(v, s->u.copy.src.buffer, s->u.copy.src.buffer->ndim);
         check_use(v, s->u.copy.dst.buffer, s->u.copy.dst.buffer->ndim);

@@ -249,6 +249,7 @@ static bool find_first_store(Ctx *c, const Stmt *s, const Buffer *b, FirstStore 
     case STMT_CALL:
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

@@ -196,6 +196,7 @@ static const Stmt *flat_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

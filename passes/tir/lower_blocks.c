@@ -134,6 +134,7 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
     case STMT_PREFETCH:
     case STMT_CALL:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

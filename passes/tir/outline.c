@@ -280,6 +280,7 @@ static const Stmt *rename_stmt(Outline *x, const Stmt *s)
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

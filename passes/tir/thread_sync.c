@@ -35,9 +35,10 @@ typedef struct {
     const Func *f;
     const Idx  *axis[AXIS_COUNT];
     AtomSet    *uneven;     /* variables that differ among the threads of a block */
-    LoopData    threads[3]; /* their numbers as loops */
-    IdxSubst   *numbers;    /* in place of the loops that are bound to them */
-    bool        failed;
+    VEC(const Atom *) open; /* variables of loops around what is walked, the same for all threads */
+    LoopData  threads[3];   /* their numbers as loops */
+    IdxSubst *numbers;      /* in place of the loops that are bound to them */
+    bool      failed;
 } Sync;
 
 /* ---- what a statement touches -------------------------------------------------------------------- */
@@ -78,10 +79,53 @@ static int64_t common_factor(int64_t g, const Idx *x)
     return g;
 }
 
+static bool is_open(const Sync *x, const Atom *a)
+{
+    for (uint32_t i = 0; i < x->open.n; i++)
+        if (x->open.at[i] == a)
+            return true;
+    return false;
+}
+
+/* Nothing but variables of loops that all threads are in the same round of. */
+static bool of_this_round(const Sync *x, const Idx *i)
+{
+    for (uint32_t k = 0; k < i->nterms; k++) {
+        const Atom *a = i->t[k].atom;
+        if (a->kind == ATOM_DIV ? !of_this_round(x, a->a) : !is_open(x, a))
+            return false;
+    }
+    return true;
+}
+
+/* All threads choose that, and in the same round, for both. */
+static bool chosen_alike(const Sync *x, const Idx *i, const Touch *a, const Touch *b)
+{
+    return of_this_round(x, i) && !(a->rounds && idx_uses(i, a->rounds->var)) &&
+           !(b->rounds && idx_uses(i, b->rounds->var));
+}
+
+/* One of several buffers by turns, stages of a pipeline: the remainders by n of two numbers that
+ * are not a multiple of n apart. */
+static bool other_stages(const Sync *x, const Touch *a, const Touch *b, uint32_t dim)
+{
+    const Idx *i = a->index[dim], *k = b->index[dim];
+
+    if (!chosen_alike(x, i, a, b) || !chosen_alike(x, k, a, b))
+        return false;
+    const Idx *d = idx_sub(x->c->arith, i, k);
+    int64_t    n = common_factor(0, d);
+
+    return (n ? d->c0 % n : d->c0) != 0;
+}
+
 /* No two threads meet there: ranges apart, of a dimension or of cells, or remainders by what all
  * steps are multiples of. */
-static bool other_cells(const Touch *a, const Touch *b)
+static bool other_cells(const Sync *x, const Touch *a, const Touch *b)
 {
+    for (uint32_t d = 0; a->index && b->index && d < a->buffer->ndim; d++)
+        if (other_stages(x, a, b, d))
+            return true;
     for (uint32_t d = 0; a->index && b->index && d < a->buffer->ndim; d++)
         if (a->index[d]->hi < b->index[d]->lo || b->index[d]->hi < a->index[d]->lo)
             return true;
@@ -90,27 +134,6 @@ static bool other_cells(const Touch *a, const Touch *b)
     int64_t g = common_factor(common_factor(0, a->cell), b->cell);
     return a->cell->hi < b->cell->lo || b->cell->hi < a->cell->lo ||
            (g > 1 && (a->cell->c0 - b->cell->c0) % g);
-}
-
-/* All threads choose that, and in the round that they are in, for both. */
-static bool chosen_alike(const Sync *x, const Idx *i, const Touch *a, const Touch *b)
-{
-    return !idx_uses_any(i, x->uneven) && !(a->rounds && idx_uses(i, a->rounds->var)) &&
-           !(b->rounds && idx_uses(i, b->rounds->var));
-}
-
-/* Of two buffers that take turns, not the same one in a round. */
-static bool other_in_round(const Sync *x, const Touch *a, const Touch *b)
-{
-    for (uint32_t d = 0; a->index && b->index && d < a->buffer->ndim; d++) {
-        if (!chosen_alike(x, a->index[d], a, b) || !chosen_alike(x, b->index[d], a, b))
-            continue;
-        const Idx *apart = idx_sub(x->c->arith, a->index[d], b->index[d]);
-        int64_t    g = common_factor(0, apart);
-        if (apart->lo > 0 || apart->hi < 0 || (g > 1 && apart->c0 % g))
-            return true;
-    }
-    return false;
 }
 
 static void touch(Ctx *c, Touches *t, Touch one)
@@ -208,8 +231,7 @@ static bool meets(const Sync *x, const Touches *before, const Touches *now)
     for (uint32_t i = 0; i < before->at.n; i++)
         for (uint32_t k = 0; k < now->at.n; k++) {
             const Touch *a = &before->at.at[i], *b = &now->at.at[k];
-            if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(a, b) &&
-                !other_in_round(x, a, b) &&
+            if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(x, a, b) &&
                 !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b)))
                 return true;
         }
@@ -331,8 +353,12 @@ static const Stmt *whole(Sync *x, const Stmt *s, const Touches *now, Touches *be
 
 static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
 {
-    Touches     after = copy_of(x->c, before);
-    int64_t     rounds = s->u.loop.bind ? 1 : 0; /* 0: not known */
+    Touches after = copy_of(x->c, before);
+    int64_t rounds = s->u.loop.bind ? 1 : 0; /* 0: not known */
+    bool    even = !s->u.loop.bind && !atomset_has(x->uneven, s->u.loop.var);
+
+    if (even)
+        vec_push(x->c->arena, &x->open, s->u.loop.var);
     const Stmt *body = walk(x, s->kids[0], &after);
 
     if (!s->u.loop.bind && !(idx_is_const(s->u.loop.extent, &rounds) && rounds < 2)) {
@@ -342,6 +368,7 @@ static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
         body = walk(x, s->kids[0], &after);
         move_on(&after, &s->u.loop);
     }
+    x->open.n -= even;
     if (rounds > 0) /* barriers in it were come to */
         *before = (Touches){0};
     join(x->c, before, &after);

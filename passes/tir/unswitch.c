@@ -66,6 +66,7 @@ static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
     case STMT_CALL:
     case STMT_PREFETCH:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

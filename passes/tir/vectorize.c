@@ -438,6 +438,7 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_BARRIER:
+    case STMT_AWAIT:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:

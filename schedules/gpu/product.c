@@ -281,6 +281,8 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     const Loops *order[] = {&blocks, &threads, &outer, &inner, &cells};
     step(s, "reorder %s", loops_text(s, 5, order));
     loops_bind(s, &blocks, "blk", "blockIdx.x");
+    if (plan->t.stages > 1) /* one pipeline for all chunks */
+        loops_fuse(s, &outer, "kq");
     step(s, "bind %%%s threadIdx.y", threads.at[0]);
     step(s, "bind %%%s threadIdx.x", threads.at[1]);
     step(s, "cache_write %s reg at %%%s", p->block, threads.at[1]);
@@ -291,6 +293,8 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     stage(s, p, &p->b, &inner, &nrows, 'n', p->b_along_k ? plan->quad : 0, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
+    if (plan->t.stages > 1)
+        try_step(s, "pipeline %%%s by %lld", at, (long long)plan->t.stages);
     const Loops *written = &cells;
     step(s, "unroll %s", loops_text(s, 1, &written));
     for (uint32_t i = inner.n, k = 1; k && i-- > 0;) {

@@ -66,12 +66,34 @@ static bool fits_side(int64_t side, int64_t least, int64_t cells)
     return side == least || side < 2 * cells;
 }
 
+/* The least of the stages that there is room for; of the chunks, too. */
+static double stages_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.stages = 1; t.stages <= limit_gpu_stages(m); t.stages++)
+        if (is_legal(m, &t))
+            least = fmin(least, device_mma_cycles(m, &t));
+    return least;
+}
+
+static double chunks_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
+        if (d->rounds % t.chunk == 0)
+            least = fmin(least, stages_cycles(m, t));
+    return least;
+}
+
 static void decide_tensor(Sched *s, void *plan)
 {
-    TensorPlan      *d = plan;
-    Machine          m = machine_of(s->target);
-    DeviceTile       t = d->t;
-    Candidates       tiles = candidates(s), rows = candidates(s), chunks = candidates(s);
+    TensorPlan *d = plan;
+    Machine     m = machine_of(s->target);
+    DeviceTile  t = d->t;
+    Candidates  tiles = candidates(s), rows = candidates(s), chunks = candidates(s),
+               stages = candidates(s);
     const Candidate *c;
 
     d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
@@ -79,10 +101,8 @@ static void decide_tensor(Sched *s, void *plan)
         for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn *= 2) {
             double least = NAN;
             for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2)
-                for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-                    if (d->rounds % t.chunk == 0 && fits_side(t.bm, ROWS, t.m) &&
-                        fits_side(t.bn, COLUMNS, t.n) && is_legal(&m, &t))
-                        least = fmin(least, device_mma_cycles(&m, &t));
+                if (fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n))
+                    least = fmin(least, chunks_cycles(&m, d, t));
             if (!isnan(least))
                 candidate(&tiles, t.bm, t.bn, least);
         }
@@ -93,19 +113,22 @@ static void decide_tensor(Sched *s, void *plan)
     d->t.bm = t.bm = c->v[0];
     d->t.bn = t.bn = c->v[1];
     for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2) {
-        double least = NAN;
-        for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-            if (d->rounds % t.chunk == 0 && is_legal(&m, &t))
-                least = fmin(least, device_mma_cycles(&m, &t));
+        double least = chunks_cycles(&m, d, t);
         if (!isnan(least))
             candidate(&rows, t.tm, 0, least);
     }
     d->t.tm = t.tm = pick_factor(s, "rows", &rows);
     d->t.tn = t.bn;
-    for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
-        if (d->rounds % t.chunk == 0 && is_legal(&m, &t))
-            candidate(&chunks, t.chunk, 0, device_mma_cycles(&m, &t));
-    d->t.chunk = pick_factor(s, "chunk", &chunks);
+    for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2) {
+        double least = stages_cycles(&m, t);
+        if (d->rounds % t.chunk == 0 && !isnan(least))
+            candidate(&chunks, t.chunk, 0, least);
+    }
+    d->t.chunk = t.chunk = pick_factor(s, "chunk", &chunks);
+    for (t.stages = 1; t.stages <= limit_gpu_stages(&m); t.stages++)
+        if (is_legal(&m, &t))
+            candidate(&stages, t.stages, 0, device_mma_cycles(&m, &t));
+    d->t.stages = pick_factor(s, "stages", &stages);
 }
 
 /* One of the two panels of a chunk. */
@@ -120,14 +143,14 @@ typedef struct {
 /* An operand's part of a chunk in shared memory, its rows 16 bytes longer than an even number of
  * such.  It comes 16 bytes at a time where these lie as they are multiplied, and every thread has
  * as many of them; else as it lies. */
-static void stage(Sched *s, const Product *p, const Side *side)
+static void stage(Sched *s, const Product *p, const Side *side, const char *at)
 {
     const char *name = side->of->tensor->name;
     int64_t     quad = 16 / (int64_t)dtype_bytes(side->of->tensor->dtype);
     uint32_t    k = side->nloops; /* the first dimension of the sum */
     StrBuf      order = strbuf(s->c->scratch);
 
-    step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%ko", name, p->block, side->loops);
+    step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%%s", name, p->block, side->loops, at);
     if (strcmp(p->block, name) != 0 && sched_block(s, name))
         step(s, "compute_inline %s", name);
     step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, k - 1,
@@ -188,6 +211,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
     const Loops      *every[] = {&both, &rows, &columns, &sum}, *front[] = {&both}, *k[] = {&outer};
     const Atom       *along = along_of(s, p, plan);
+    const char       *at = "ko";
     const int64_t     threads = WARP_THREADS * (t->bm / t->tm);
     Side              sides[2] = {{row, "%rw, %rt, %rh, %ry", 4, t->bm * t->chunk / threads, false},
                                   {column, "%ct, %cx, %cj", 3, t->bn * t->chunk / threads, false}};
@@ -223,6 +247,11 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     loops_add(s, &blocks, "rb");
     loops_add(s, &blocks, "cb");
     loops_bind(s, &blocks, "blk", "blockIdx.x");
+    if (t->stages > 1) { /* one pipeline for all chunks */
+        loops_add(s, &outer, "ko");
+        loops_fuse(s, &outer, "kq");
+        at = outer.at[0];
+    }
     step(s, "bind %%rw threadIdx.z");
     step(s, "bind %%ry threadIdx.y");
     step(s, "bind %%cx threadIdx.x");
@@ -230,9 +259,11 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     if (p->follow)
         step(s, "reverse_compute_at %s %%cx", p->follow);
     for (uint32_t i = 0; i < 2; i++)
-        stage(s, p, &sides[i]);
+        stage(s, p, &sides[i], at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
+    if (t->stages > 1)
+        try_step(s, "pipeline %%%s by %lld", at, (long long)t->stages);
 }
 
 /* The outermost of the instructions' loops that has rounds. */
@@ -257,6 +288,8 @@ bool tensor_product(Sched *s, const Product *p)
                           .bytes = dtype_bytes(row->tensor->dtype)};
     if (p->a_along_k && p->b_along_k && p->k.n == 1)
         plan.t.wide = 16 / plan.t.bytes;
+    plan.t.keeps_m = !plan.t.wide && !p->m_inner;
+    plan.t.keeps_n = !plan.t.wide && p->m_inner;
     plan.steps = 32 / plan.t.bytes;
     for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
         if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)

@@ -12,9 +12,21 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
            (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
+/* A chunk waits in registers for the one before to be done: a second stage is all that takes. */
+static int64_t most_stages(const Machine *m, const DeviceTile *t)
+{
+    return m->shared_bytes && !t->made && t->chunk < t->k ? 2 : 1;
+}
+
 static double tile_cycles(const Machine *m, DeviceTile t)
 {
-    return is_legal(m, &t) ? device_tile_cycles(m, &t) : NAN;
+    double least = NAN;
+
+    t.keeps_m = t.keeps_n = true;
+    for (t.stages = 1; t.stages <= most_stages(m, &t); t.stages++)
+        if (is_legal(m, &t))
+            least = fmin(least, device_tile_cycles(m, &t));
+    return least;
 }
 
 /* ... with the chunk that suits it. */
@@ -105,10 +117,11 @@ static void decide_parts(Sched *s, const Machine *m, TilePlan *d)
 
 void decide_tile(Sched *s, void *plan)
 {
-    TilePlan        *d = plan;
-    Machine          m = machine_of(s->target);
-    DeviceTile      *t = &d->t, best;
-    Candidates       tiles = candidates(s), cells = candidates(s), parts = candidates(s);
+    TilePlan   *d = plan;
+    Machine     m = machine_of(s->target);
+    DeviceTile *t = &d->t, best;
+    Candidates  tiles = candidates(s), cells = candidates(s), parts = candidates(s),
+               stages = candidates(s);
     const Candidate *c;
 
     decide_parts(s, &m, d);
@@ -137,6 +150,11 @@ void decide_tile(Sched *s, void *plan)
     t->tn = c->v[1];
     chunks(&m, d, &parts, *t);
     t->chunk = d->part = pick_factor(s, "chunk", &parts);
+    t->keeps_m = t->keeps_n = true;
+    for (t->stages = 1; t->stages <= most_stages(&m, t); t->stages++)
+        if (is_legal(&m, t))
+            candidate(&stages, t->stages, 0, device_tile_cycles(&m, t));
+    t->stages = pick_factor(s, "stages", &stages);
     for (d->level = d->nsum - 1; d->part > d->sum[d->level]; d->level--)
         d->part /= d->sum[d->level];
 }

@@ -4,7 +4,8 @@
  *   missing barrier     each barrier in turn is taken out
  *   divergent barrier   .. is for the first of its threads only
  *   wrong swizzle       neighbouring cells of what is copied to shared memory change places
- *   stale stage         of two copies of a shared tile, taken in turns, the one before is read
+ *   stale stage         of the stages of a shared tile that of another round is read
+ *   early               what is copied past the registers is waited for a round later
  *   overflow            shared memory is stored to behind its end
  *   halo off by one     what a tile is filled with lies a cell further on
  *
@@ -14,7 +15,7 @@
 
 #include "passes/tir/util.h"
 
-typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, OVERFLOW, HALO } Fault;
+typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, EARLY, OVERFLOW, HALO } Fault;
 
 static const struct {
     const char *name, *message; /* a part of the error; NULL: other numbers will do */
@@ -22,24 +23,29 @@ static const struct {
               {"divergent barrier", "a barrier that only some threads of the block come to"},
               {"wrong swizzle", NULL},
               {"stale stage", NULL},
+              {"early", "that a copy is on its way to"},
               {"overflow", "is outside"},
               {"halo off by one", NULL}};
 
-static const char *const networks[] = {
-    /* a halo, tiles in chunks; rows by threads */
-    "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
-    "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n",
-    "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n",
-    "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
-    "  nn.attention(%q, %k, %k, chunk=32)\n}\n",
+static const struct {
+    bool        mixed; /* 16 bits, by instructions of warps */
+    const char *text;
+} networks[] = {
+    /* a halo, tiles in chunks, two of them in turns; copies past the registers; rows by threads */
+    {false, "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
+            "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n"},
+    {true,
+     "fn @main(%x: Tensor[(40, 128), f32], %w: Tensor[(24, 128), f32]) { nn.dense(%x, %w) }\n"},
+    {false, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
+    {false, "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
+            "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
 };
 
 typedef struct {
     Fault           fault;
     uint32_t        site, seen; /* which of those that there are */
     const LoopData *loop;       /* around what is looked at: of threads, of chunks */
-    const Buffer   *tile;       /* that is there twice; its cells once */
-    int64_t         cells;
+    bool            moved;      /* something in that loop */
 } Plant;
 
 static bool here(Plant *p)
@@ -103,16 +109,7 @@ static const Stmt *only_first(Ctx *c, void *user, const Stmt *was, const Stmt *n
     return stmt_if(c, prim_lt(c, at, prim_int(c, DT_I64, 1)), now, NULL);
 }
 
-/* ---- a tile twice, by rounds of a loop --------------------------------------------------------- */
-
-static bool find_tile(void *user, const Stmt *s)
-{
-    Plant *p = user;
-
-    if (s->kind == STMT_STORE && s->u.store.buffer->scope == SCOPE_SHARED && !p->tile)
-        p->tile = s->u.store.buffer;
-    return true;
-}
+/* ---- stages of a pipeline ---------------------------------------------------------------------- */
 
 static bool find_barrier(void *user, const Stmt *s)
 {
@@ -122,57 +119,37 @@ static bool find_barrier(void *user, const Stmt *s)
     return true;
 }
 
-/* The cell in the copy of this round, or so many rounds later. */
-static const Idx *const *in_turn(Ctx *c, const Plant *p, const Idx *const *index, int64_t later)
+/* Of shared memory what the next round of p->loop would read. */
+static const Prim *next_stage(Ctx *c, void *user, const Prim *x)
 {
-    Arith     *A = c->arith;
-    const Idx *turn = idx_modc(A, idx_addc(A, idx_atom(A, p->loop->var), later), 2);
+    Plant      *p = user;
+    const Atom *k = p->loop->var;
 
-    return moved(c, 1, index, 0, idx_add(A, index[0], idx_mulc(A, turn, p->cells)));
-}
-
-static const Prim *other_copy(Ctx *c, void *user, const Prim *x)
-{
-    const Plant *p = user;
-
-    return x->kind == PRIM_LOAD && x->u.load.buffer == p->tile
-               ? prim_load(c, p->tile, in_turn(c, p, x->u.load.index, 1))
-               : x;
-}
-
-static const Stmt *this_copy(Ctx *c, void *user, const Stmt *was, const Stmt *now)
-{
-    const Plant *p = user;
-
-    (void)was;
-    return now->kind == STMT_STORE && now->u.store.buffer == p->tile
-               ? stmt_store(c, p->tile, in_turn(c, p, now->u.store.index, 0), now->u.store.value)
-               : now;
+    if (x->kind != PRIM_LOAD || x->u.load.buffer->scope != SCOPE_SHARED || !x->u.load.n ||
+        !idx_uses(x->u.load.index[0], k))
+        return x;
+    IdxSubst *next = subst_new(c->arith, c->scratch);
+    subst_bind(next, k, idx_addc(c->arith, idx_atom(c->arith, k), 1));
+    p->moved = true;
+    return prim_load(c, x->u.load.buffer,
+                     moved(c, 1, x->u.load.index, 0, idx_subst(next, x->u.load.index[0])));
 }
 
 static const Stmt *plant_stage(Ctx *c, Plant *p, const Stmt *s)
 {
     bool waits = false;
 
-    if (s->kind == STMT_ALLOC && p->tile && s->u.buffer == p->tile) {
-        const Idx **twice = NEW_ARRAY(c->arena, const Idx *, 1);
-        Buffer      b = *p->tile;
-        twice[0] = idx_const(c->arith, 2 * p->cells);
-        b.extent = twice;
-        const Buffer *to = buffer_copy(c, p->tile, b);
-        return stmt_alloc(c, to, buffer_replace(c, s->kids[0], p->tile, to));
-    }
-    if (s->kind != STMT_FOR || s->u.loop.bind || p->tile)
+    if (s->kind != STMT_FOR || s->u.loop.bind || p->moved)
         return s;
     stmt_visit(s, &(TirVisit){&waits, find_barrier, NULL, NULL, NULL});
-    if (!waits || !here(p))
-        return s;
-    stmt_visit(s, &(TirVisit){p, find_tile, NULL, NULL, NULL});
-    if (!p->tile)
+    if (!waits)
         return s;
     p->loop = &s->u.loop;
-    p->cells = p->tile->extent[0]->hi;
-    return stmt_map(c, s, &(TirMap){.user = p, .stmt = this_copy, .prim = other_copy});
+    const Stmt *to = stmt_map(c, s, &(TirMap){.user = p, .prim = next_stage});
+    if (p->moved && here(p))
+        return to;
+    p->moved = false;
+    return s;
 }
 
 /* ---- all of them -------------------------------------------------------------------------------- */
@@ -184,6 +161,8 @@ static const Stmt *plant(Ctx *c, void *user, const Stmt *was, const Stmt *now)
     (void)was;
     if (p->fault == STALE)
         return plant_stage(c, p, now);
+    if (p->fault == EARLY && now->kind == STMT_AWAIT && here(p))
+        return stmt_await(c, now->u.groups + 1);
     if (p->fault == MISSING && now->kind == STMT_BARRIER && here(p))
         return stmt_seq(c, 0, NULL);
     if (p->fault == DIVERGENT && now->kind == STMT_FOR && now->u.loop.bind == AXIS_THREAD_X) {
@@ -244,7 +223,7 @@ static void check_fault(const Network *n, const TirModule *m, const Plant *p)
     }
 }
 
-static void check_network(const char *text)
+static void check_network(const char *text, bool mixed)
 {
     Arena        *arena = arena_new(NULL);
     Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
@@ -257,7 +236,7 @@ static void check_network(const char *text)
 
     for (; n.nin < func_nparams(f); n.nin++)
         n.in[n.nin] = float_noise(&net, func_param(f, n.nin)->type, -1, 1);
-    wrong = compile_launches(c, m, 3, false, &n.x);
+    wrong = compile_launches(c, m, 3, mixed, &n.x);
     if (!wrong)
         wrong = run_launches(c, &n.x, n.x.plan->tir, n.nin, n.in, MOST, n.right);
     CHECK(!wrong);
@@ -279,7 +258,7 @@ static void check_network(const char *text)
 int main(void)
 {
     for (size_t i = 0; i < COUNT(networks); i++)
-        check_network(networks[i]);
+        check_network(networks[i].text, networks[i].mixed);
     for (size_t k = 0; k < COUNT(faults); k++)
         CHECK(sites_of[k] > 0);
     return check_result();

@@ -246,6 +246,7 @@ const Stmt *body(Entry *e, const Stmt *s)
     case STMT_STORE:
     case STMT_PREFETCH:
     case STMT_INVOKE: return s;
+    case STMT_AWAIT:
     case STMT_BLOCK: break;
     }
     BUG("@%s: a statement of kind %d", e->main->name, (int)s->kind);

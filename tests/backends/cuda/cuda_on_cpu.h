@@ -86,11 +86,53 @@ static inline double fma(double a, double b, double c)
 static unsigned    mock_words[1024][6];
 static const void *mock_rows[1024];
 
+// Copies that a thread has started, in groups: until it has waited for one there is nothing of use.
+struct MockCopies {
+    unsigned key, n, group;
+    struct {
+        void    *to;
+        char     value[16];
+        unsigned group;
+    } at[256];
+};
+static MockCopies mock_copies[2048];
+
+static inline MockCopies *mock_own_copies()
+{
+    const unsigned key = 1 + mock_thread.x + 1024 * (mock_thread.y + 1024 * mock_thread.z);
+    unsigned       i = key * 2654435761u >> 21;
+
+    while (mock_copies[i].key && mock_copies[i].key != key)
+        i = (i + 1) % 2048;
+    mock_copies[i].key = key;
+    return &mock_copies[i];
+}
+
 static inline void warp_async_copy(void *to, const void *from)
 {
-    if (((size_t)to | (size_t)from) % 16)
+    MockCopies *own = mock_own_copies();
+
+    if (((size_t)to | (size_t)from) % 16 || own->n == 256)
         __builtin_trap();
-    __builtin_memcpy(to, from, 16);
+    own->at[own->n].to = to;
+    own->at[own->n].group = own->group;
+    __builtin_memcpy(own->at[own->n++].value, from, 16);
+    __builtin_memset(to, 0xff, 16);
+}
+
+// Ends a group, and waits for all but the last n.
+static inline void warp_async_await(unsigned n)
+{
+    MockCopies *own = mock_own_copies();
+    unsigned    left = 0;
+
+    own->group++;
+    for (unsigned i = 0; i < own->n; i++)
+        if (own->at[i].group + n < own->group)
+            __builtin_memcpy(own->at[i].to, own->at[i].value, 16);
+        else
+            own->at[left++] = own->at[i];
+    own->n = left;
 }
 
 static inline void warp_ldmatrix(unsigned *r, const void *row, int matrices)

@@ -1,0 +1,482 @@
+/* software_pipeline: loops that are marked `stages n` copy to shared memory what a later round
+ * computes with, so that the copies' way and the computing take place at the same time.
+ *
+ *   for %k < 9 stages 2 { for %i < 4 { %s[%i*8+%t] = %x[%k*32+%i*8+%t] }  .. %s[..] .. }
+ *     -> for %i < 4 { %s[0,%i*8+%t] = %x[%i*8+%t] }
+ *        for %k < 9 {
+ *          alloc %s.next: f32[4] @reg
+ *          if %k < 8 { for %i < 4 unroll { %s.next[%i] = %x[(%k+1)*32+%i*8+%t] } }
+ *          .. %s[%k%2,..] ..
+ *          if %k < 8 { for %i < 4 unroll { %s[(%k+1)%2,%i*8+%t] = %s.next[%i] } } }
+ *
+ * The shared buffers get n stages, of which round k reads stage k%n while that of round k+n-1 is
+ * filled.  What is copied past the registers (async_copy) is on its way meanwhile; `await` says of
+ * how many rounds it may still be.  All else is loaded before the round computes and stored behind
+ * that.  One barrier a round is left, which thread_sync finds.
+ *
+ * A loop stays as it is where it does not begin with copies of memory that the launch does not
+ * write, where others see the shared buffers, or where two stages leave no room in shared memory or
+ * in registers; where n stages do not fit, fewer are taken.  Copies of other loops are awaited
+ * where they end.  Runs after launches, before thread_sync.  Cost: a few walks for each marked
+ * loop. */
+#include "ir/tir/intrin.h"
+#include "passes/passes.h"
+
+enum { MOST_REGS = 64, BORDER = 16 }; /* that wait for a round's end; bytes */
+
+/* ---- copies are awaited -------------------------------------------------------------------------- */
+
+/* s does nothing but start copies. */
+static bool only_copies(Ctx *c, const Stmt *s)
+{
+    if (s->kind == STMT_FOR && loop_copies(c, &s->u.loop))
+        return true;
+    if (s->kind == STMT_STORE)
+        return s->u.store.value->kind == PRIM_INTRIN && intrin_copies(s->u.store.value->u.intrin);
+    if (s->kind != STMT_FOR && s->kind != STMT_IF && s->kind != STMT_SEQ)
+        return false;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (!only_copies(c, s->kids[i]))
+            return false;
+    return s->nkids > 0;
+}
+
+static const Stmt *await_copies(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    VEC(const Stmt *) all = {0};
+    bool waiting = false, found = false;
+
+    (void)user;
+    (void)was;
+    if (now->kind != STMT_SEQ)
+        return now;
+    for (uint32_t i = 0; i < now->nkids; i++) {
+        bool copies = only_copies(c, now->kids[i]);
+        if (waiting && !copies && now->kids[i]->kind != STMT_AWAIT)
+            vec_push(c->arena, &all, stmt_await(c, 0)), found = true;
+        waiting = copies;
+        vec_push(c->arena, &all, now->kids[i]);
+    }
+    return found ? stmt_seq(c, all.n, all.at) : now;
+}
+
+/* ---- what a loop begins with --------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx        *c;
+    const Func *f;
+    const Stmt *loop;
+    int64_t     rounds, stages;
+    uint32_t    nfills; /* kids of the loop's body that fill, .. */
+    uint32_t    from;   /* .. and the first that computes */
+    Map        *tile;   /* id of a shared buffer: the one with stages */
+    VEC(const Buffer *) tiles;
+    const Idx *stage; /* that is filled, or read */
+    int64_t    regs;
+    bool       copies; /* some fills are async */
+    bool       ok;
+} Loop;
+
+/* s stores to shared memory what it reads elsewhere. */
+static bool fills(const Stmt *s)
+{
+    if (s->kind == STMT_STORE)
+        return s->u.store.buffer->scope == SCOPE_SHARED && !s->u.store.mask;
+    if (s->kind != STMT_FOR && s->kind != STMT_SEQ && s->kind != STMT_IF)
+        return false;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (!fills(s->kids[i]))
+            return false;
+    return s->nkids > 0;
+}
+
+static bool note_tile(void *user, const Stmt *s)
+{
+    Loop *x = user;
+
+    if (s->kind != STMT_STORE || map_get(x->tile, s->u.store.buffer->id))
+        return true;
+    map_put(x->tile, s->u.store.buffer->id, (void *)(uintptr_t)s->u.store.buffer);
+    vec_push(x->c->arena, &x->tiles, s->u.store.buffer);
+    return true;
+}
+
+/* Accesses of tiles, and what else is stored to. */
+typedef struct {
+    Loop    *x;
+    Map     *stored;
+    uint32_t n;
+    bool     reads_stored;
+} Uses;
+
+static bool use_store(void *user, const Stmt *s)
+{
+    Uses *u = user;
+
+    if (s->kind == STMT_STORE) {
+        u->n += map_get(u->x->tile, s->u.store.buffer->id) != NULL;
+        map_put(u->stored, s->u.store.buffer->id, u);
+        if (s->u.store.buffer->alias)
+            map_put(u->stored, s->u.store.buffer->alias->id, u);
+    }
+    return true;
+}
+
+static void use_load(void *user, const Prim *p)
+{
+    Uses *u = user;
+
+    if (p->kind == PRIM_LOAD && map_get(u->x->tile, p->u.load.buffer->id))
+        u->n++;
+}
+
+static Uses uses(Loop *x, const Stmt *s)
+{
+    Uses u = {.x = x, .stored = map_new(x->c->scratch)};
+
+    stmt_visit(s, &(TirVisit){&u, use_store, NULL, use_load, NULL});
+    return u;
+}
+
+/* A copy may be made earlier if nobody stores to what it reads. */
+static void reads_stored(void *user, const Prim *p)
+{
+    Uses *u = user;
+
+    if (p->kind == PRIM_LOAD)
+        u->reads_stored =
+            u->reads_stored || map_get(u->stored, p->u.load.buffer->id) ||
+            p->u.load.buffer->scope == SCOPE_SHARED ||
+            (p->u.load.buffer->alias && map_get(u->stored, p->u.load.buffer->alias->id));
+}
+
+static bool reads_index(const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a->kind == ATOM_LOAD || (a->a && reads_index(a->a)) || (a->b && reads_index(a->b)))
+            return true;
+    }
+    return false;
+}
+
+static void by_index(void *user, const Idx *x)
+{
+    Uses *u = user;
+
+    u->reads_stored = u->reads_stored || reads_index(x);
+}
+
+/* Numbers that a thread keeps of s from one end of a round to the other. */
+static int64_t registers(const Stmt *s)
+{
+    int64_t n = 0, rounds = 1;
+
+    if (s->kind == STMT_STORE)
+        return 1;
+    if (s->kind == STMT_FOR &&
+        (!idx_is_const(s->u.loop.extent, &rounds) || rounds > MOST_REGS || s->u.loop.intrin))
+        return MOST_REGS + 1;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        n += registers(s->kids[i]);
+    return n > MOST_REGS / rounds ? MOST_REGS + 1 : n * rounds;
+}
+
+/* Stages begin on borders of 16 bytes. */
+static const Buffer *with_stages(Ctx *c, const Buffer *b, int64_t stages)
+{
+    const Idx **extent = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1),
+              **stride = NEW_ARRAY(c->scratch, const Idx *, b->ndim + 1);
+    Buffer  to = *b;
+    int64_t n = 1, step = 1, cells = BORDER / dtype_bytes(b->dtype);
+
+    extent[0] = idx_const(c->arith, stages);
+    for (uint32_t d = 0; d < b->ndim; d++)
+        extent[d + 1] = b->extent[d];
+    if (b->ndim) {
+        buffer_strides(c, b, stride);
+        if (!idx_is_const(b->extent[0], &n) || !idx_is_const(stride[0], &step))
+            return NULL;
+        while (cells > 1 && n * step % cells)
+            n++;
+        extent[1] = idx_const(c->arith, n);
+    }
+    to.ndim = b->ndim + 1;
+    to.extent = extent;
+    if (b->pitch) {
+        Pitch *p = DUP_ARRAY(c->arena, b->pitch, 1);
+        p->dim++;
+        to.pitch = p;
+    }
+    return buffer_copy(c, b, to);
+}
+
+static int64_t bytes_of(Ctx *c, const Buffer *b)
+{
+    int64_t elems, origin;
+
+    return buffer_size(c, b, &elems, &origin) && elems <= INT32_MAX ? elems * dtype_bytes(b->dtype)
+                                                                    : INT32_MAX;
+}
+
+/* The most stages for which there is room in shared memory, up to what is asked for. */
+static bool make_room(Loop *x)
+{
+    const Target *t = x->f->target;
+
+    for (; x->stages > 1; x->stages--) {
+        int64_t all = func_shared_bytes(x->c, x->f);
+        for (uint32_t i = 0; i < x->tiles.n; i++) {
+            const Buffer *b = x->tiles.at[i], *to;
+            if (b->stride || b->halo || b->alias || !(to = with_stages(x->c, b, x->stages)))
+                return false;
+            all += bytes_of(x->c, to) - bytes_of(x->c, b);
+            map_put(x->tile, b->id, (void *)(uintptr_t)to);
+        }
+        if (!t || !t->host || all <= t->shared_bytes)
+            return true;
+    }
+    return false;
+}
+
+static bool can_pipeline(Loop *x)
+{
+    const LoopData *l = &x->loop->u.loop;
+    const Stmt     *s = x->loop->kids[0];
+    int64_t         lo;
+
+    if (!idx_is_const(l->extent, &x->rounds) || !idx_is_const(l->lo, &lo) || lo != 0 ||
+        s->kind != STMT_SEQ)
+        return false;
+    x->stages = l->stages < x->rounds ? l->stages : x->rounds;
+    for (; x->nfills < s->nkids && fills(s->kids[x->nfills]); x->nfills++) {
+        stmt_visit(s->kids[x->nfills], &(TirVisit){x, note_tile, NULL, NULL, NULL});
+        if (only_copies(x->c, s->kids[x->nfills]))
+            x->copies = true;
+        else
+            x->regs += registers(s->kids[x->nfills]);
+    }
+    x->from = x->nfills;
+    if (x->from < s->nkids && s->kids[x->from]->kind == STMT_AWAIT)
+        x->from++;
+    if (!x->nfills || x->from == s->nkids || x->regs > MOST_REGS)
+        return false;
+
+    Uses     all = uses(x, x->f->body);
+    uint32_t here = uses(x, x->loop).n, inside = 0, stores = 0;
+    for (uint32_t i = 0; i < x->nfills; i++) {
+        stmt_visit(s->kids[i], &(TirVisit){&all, NULL, NULL, reads_stored, by_index});
+        stores += uses(x, s->kids[i]).n;
+    }
+    for (uint32_t i = x->from; i < s->nkids; i++) {
+        Uses u = uses(x, s->kids[i]);
+        inside += u.n;
+        for (uint32_t k = 0; k < x->tiles.n; k++)
+            if (map_get(u.stored, x->tiles.at[k]->id))
+                return false;
+    }
+    return !all.reads_stored && all.n == here && here == stores + inside && make_room(x);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------ */
+
+static const Idx *const *in_stage(Loop *x, uint32_t n, const Idx *const *index)
+{
+    const Idx **at = NEW_ARRAY(x->c->arena, const Idx *, n + 1);
+
+    at[0] = x->stage;
+    for (uint32_t i = 0; i < n; i++)
+        at[i + 1] = index[i];
+    return at;
+}
+
+static const Prim *stage_load(Ctx *c, void *user, const Prim *p)
+{
+    Loop         *x = user;
+    const Buffer *b = p->kind == PRIM_LOAD ? map_get(x->tile, p->u.load.buffer->id) : NULL;
+
+    return b ? prim_loadv(c, b, in_stage(x, p->u.load.n, p->u.load.index), p->dtype.lanes,
+                          p->u.load.mask)
+             : p;
+}
+
+static const Stmt *stage_store(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Loop            *x = user;
+    const StoreData *d = &now->u.store;
+    const Buffer    *b = now->kind == STMT_STORE ? map_get(x->tile, d->buffer->id) : NULL;
+
+    (void)was;
+    return b ? stmt_storev(c, b, in_stage(x, d->n, d->index), d->value, d->mask) : now;
+}
+
+/* s, whose accesses of tiles are those of a stage. */
+static const Stmt *staged(Loop *x, const Stmt *s, const Idx *stage)
+{
+    x->stage = stage;
+    return stmt_map(x->c, s, &(TirMap){.user = x, .stmt = stage_store, .prim = stage_load});
+}
+
+/* s of the round `at`. */
+static const Stmt *of_round(Loop *x, const Stmt *s, const Idx *at)
+{
+    IdxSubst *sub = subst_new(x->c->arith, x->c->arena);
+
+    subst_bind(sub, x->loop->u.loop.var, at);
+    return stmt_subst(x->c, s, sub);
+}
+
+/* A fill cut in two: loads to registers, and what stores them. */
+typedef struct {
+    const Stmt *load, *store;
+} Halves;
+
+typedef struct {
+    uint32_t   n;
+    const Idx *extent[MOST_REGS], *index[MOST_REGS];
+    VEC(const Buffer *) regs;
+} Nest;
+
+static Halves halves(Loop *x, const Stmt *s, Nest *nest)
+{
+    Ctx   *c = x->c;
+    Halves h;
+
+    if (s->kind == STMT_STORE) {
+        const StoreData *d = &s->u.store;
+        const char      *name = intern_printf(c->strings, "%s.next", d->buffer->name);
+        const Buffer    *r = buffer_new(c, name, d->value->dtype, SCOPE_REG, nest->n, nest->extent);
+        vec_push(c->arena, &nest->regs, r);
+        h.load = stmt_store(c, r, nest->index, d->value);
+        h.store = stmt_store(c, d->buffer, d->index, prim_load(c, r, nest->index));
+        return h;
+    }
+    const Stmt **load = NEW_ARRAY(c->arena, const Stmt *, s->nkids),
+               **store = NEW_ARRAY(c->arena, const Stmt *, s->nkids);
+    LoopData l = s->u.loop;
+    int64_t  rounds = 1;
+
+    if (s->kind == STMT_FOR && idx_is_const(l.extent, &rounds) && rounds > 1) {
+        nest->extent[nest->n] = l.extent;
+        nest->index[nest->n++] = idx_sub(c->arith, idx_atom(c->arith, l.var), l.lo);
+    }
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        h = halves(x, s->kids[i], nest);
+        load[i] = h.load;
+        store[i] = h.store;
+    }
+    if (s->kind != STMT_FOR)
+        return (Halves){stmt_with_kids(c, s, load), stmt_with_kids(c, s, store)};
+    nest->n -= rounds > 1;
+    l.rounds = 0;
+    l.unroll = true;
+    return (Halves){stmt_for(c, l, load[0], s->loc), stmt_for(c, l, store[0], s->loc)};
+}
+
+/* Only while there is such a round. */
+static const Stmt *while_left(Loop *x, const Stmt *s)
+{
+    Arith     *A = x->c->arith;
+    const Idx *left =
+        idx_sub(A, idx_const(A, x->rounds - x->stages), idx_atom(A, x->loop->u.loop.var));
+
+    return stmt_if(x->c, pred_prim(x->c, pred_and(A, x->c->arena, PRED_TRUE, left)), s, NULL);
+}
+
+static const Stmt *pipelined(Loop *x)
+{
+    Ctx        *c = x->c;
+    Arith      *A = c->arith;
+    const Stmt *body = x->loop->kids[0];
+    const Idx  *k = idx_atom(A, x->loop->u.loop.var), *ahead = idx_addc(A, k, x->stages - 1),
+              *stage = idx_modc(A, k, x->stages);
+    LoopData l = x->loop->u.loop;
+    Nest     nest = {0};
+    VEC(const Stmt *) all = {0}, early = {0}, late = {0}, in = {0};
+    const uint32_t allowed = (uint32_t)x->stages - 2;
+
+    for (int64_t s = 0; s + 1 < x->stages; s++) {
+        const Idx *at = idx_const(A, s);
+        for (uint32_t i = 0; i < x->nfills; i++)
+            vec_push(c->arena, &all, of_round(x, staged(x, body->kids[i], at), at));
+        if (x->copies && s + 2 < x->stages)
+            vec_push(c->arena, &all, stmt_await(c, allowed));
+    }
+    for (uint32_t i = 0; i < x->nfills; i++) {
+        const Stmt *s = body->kids[i];
+        Halves      h = {s, NULL};
+        if (!only_copies(c, s))
+            h = halves(x, s, &nest);
+        vec_push(c->arena, &early, of_round(x, staged(x, h.load, stage), ahead));
+        if (h.store)
+            vec_push(c->arena, &late, of_round(x, staged(x, h.store, stage), ahead));
+    }
+    if (x->copies)
+        vec_push(c->arena, &in, stmt_await(c, allowed));
+    vec_push(c->arena, &in, while_left(x, stmt_seq(c, early.n, early.at)));
+    for (uint32_t i = x->from; i < body->nkids; i++)
+        vec_push(c->arena, &in, staged(x, body->kids[i], stage));
+    if (late.n)
+        vec_push(c->arena, &in, while_left(x, stmt_seq(c, late.n, late.at)));
+    const Stmt *round = stmt_seq(c, in.n, in.at);
+    for (uint32_t i = nest.regs.n; i-- > 0;)
+        round = stmt_alloc(c, nest.regs.at[i], round);
+    l.stages = 0;
+    vec_push(c->arena, &all, stmt_for(c, l, round, x->loop->loc));
+    return stmt_seq(c, all.n, all.at);
+}
+
+/* ---- functions ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    Loop       *x;
+    const Stmt *to;
+} Put;
+
+static const Stmt *put(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Put          *p = user;
+    const Buffer *b = now->kind == STMT_ALLOC ? map_get(p->x->tile, now->u.buffer->id) : NULL;
+
+    if (was == p->x->loop)
+        return p->to;
+    return b ? stmt_alloc(c, b, now->kids[0]) : now;
+}
+
+static bool find_marked(void *user, const Stmt *s)
+{
+    Loop *x = user;
+
+    if (!x->loop && s->kind == STMT_FOR && s->u.loop.stages)
+        x->loop = s;
+    return !x->loop;
+}
+
+static const Func *pipeline_func(Ctx *c, void *user, const Func *f)
+{
+    (void)user;
+    if (f->kind != FUNC_DEVICE)
+        return f;
+    f = func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.stmt = await_copies}));
+    for (;;) {
+        Loop x = {.c = c, .f = f, .tile = map_new(c->arena)};
+        stmt_visit(f->body, &(TirVisit){&x, find_marked, NULL, NULL, NULL});
+        if (!x.loop)
+            return f;
+        Put p = {.x = &x};
+        if (can_pipeline(&x)) {
+            p.to = pipelined(&x);
+        } else {
+            LoopData l = x.loop->u.loop;
+            l.stages = 0;
+            x.tile = map_new(c->scratch);
+            p.to = stmt_for(c, l, x.loop->kids[0], x.loop->loc);
+        }
+        f = func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = &p, .stmt = put}));
+    }
+}
+
+const TirModule *software_pipeline(Ctx *c, const TirModule *m)
+{
+    return tirmod_map(c, m, pipeline_func, NULL);
+}
