@@ -22,6 +22,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LEAST_MADDS = 20000  # of a kernel drawn: of fewer, what is around the loops is most
 LANES = {"zmm": 16, "ymm": 8, "xmm": 4, ".4s": 4, ".2s": 2}
 PRODUCT = re.compile(r"^\s+(vfn?m(add|sub)\d*ps|fml[as])\b")
+# Of these llvm-mca (LLVM 19) lets results be written in the order of instructions, so that a load waits until the multiply-adds before it
+# are done, though nothing needs them; the cores do not.
+IN_ORDER = {"cortex-a34", "cortex-a35", "cortex-a53"}
+LOOKS = 40  # rounds that are followed
 JUMP = re.compile(r"^\s+(?:j[a-z]+|b\.[a-z]+|cbn?z\s+\w+,|tbn?z\s+\w+,\s*#\d+,)\s*(\.L\w+)")
 
 
@@ -62,12 +66,50 @@ class Machine:
     def __init__(self, mca, options):
         cpu = next(o.split("=")[1] for o in options if o.startswith("-mcpu="))
         triple = next((o.split("=")[1] for o in options if o.startswith("-mtriple=")), "x86_64-linux-gnu")
-        self.call = [mca, "-mtriple=" + triple, "-mcpu=" + cpu, "-iterations=200", "-instruction-info=0", "-resource-pressure=0"]
+        self.in_order = cpu in IN_ORDER
+        self.call = [mca, "-mtriple=" + triple, "-mcpu=" + cpu, "-iterations=200", "-resource-pressure=0"]
 
     def cycles(self, lines):
         """... of a round."""
         out = run(*self.call, text="\n".join(lines) + "\n")
+        if self.in_order:
+            return in_order_cycles(out)
         return int(re.search(r"Total Cycles:\s+(\d+)", out)[1]) / 200
+
+
+def registers(text):
+    return [("r" if r[0] in "xw" else "v") + r[1:] for r in re.findall(r"\b([xwvqds]\d+)\b", text)]
+
+
+def in_order_cycles(mca):
+    """A round on a core that takes instructions in order, several in a cycle, each when its operands and a unit are there: what they take
+    is from llvm-mca's table of instructions. One unit computes vectors, one loads and stores."""
+    width = int(re.search(r"Dispatch Width:\s+(\d+)", mca)[1])
+    rows = []
+    for uops, latency, every, flags, text in re.findall(r"^ (\d+)\s+(\d+)\s+([\d.]+)((?:\s+[*U])*)\s+([a-z].*)$", mca, re.M):
+        name, _, rest = text.partition("\t")
+        memory, regs = "*" in flags, registers(rest)
+        base = registers(rest[rest.find("["):]) if "[" in rest else []
+        writes = [] if name.startswith(("st", "b", "cb", "tb", "cmp", "prfm")) else regs[:2 if name == "ldp" else 1]
+        reads = regs[len(writes):] + (writes if name.startswith(("fmla", "fmls", "mla", "mov.s", "ins")) else [])
+        moves = base[:1] if "]," in rest or rest.endswith("!") else []
+        sets, asks = name in ("cmp", "subs", "adds", "ands", "tst"), name.startswith(("b.", "csel", "cset"))
+        unit = "memory" if memory else "vector" if any(r[0] == "v" for r in regs) else "integer"
+        rows.append((int(uops), int(latency), float(every), unit, reads + ["flags"] * asks, writes + ["flags"] * sets, moves))
+    at, slots, ready, free, begun = 0.0, 0, {}, {}, []
+    for _ in range(LOOKS):
+        begun.append(at)
+        for uops, latency, every, unit, reads, writes, moves in rows:
+            begin = max([at, free.get(unit, 0)] + [ready.get(r, 0) for r in reads])
+            begin = float(-(-begin // 1))
+            slots = slots if begin == at else 0
+            if slots and slots + uops > width:
+                begin, slots = begin + 1, 0
+            at, slots = begin, slots + uops
+            free[unit] = max(free.get(unit, 0), begin) + every
+            ready.update({r: begin + latency for r in writes})
+            ready.update({r: begin + 1 for r in moves})
+    return (begun[-1] - begun[LOOKS // 2]) / (LOOKS - 1 - LOOKS // 2)
 
 
 def apart(lines):

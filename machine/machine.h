@@ -101,7 +101,11 @@ typedef struct {
     int64_t pixels, nv;
 } RegTile;
 
-/* Pixels that fit into the registers beside nv vectors of weights. */
+/* Sums of a tile before which what they multiply has to be loaded; 0: cores look ahead. */
+int64_t tile_loads_ahead(const Machine *m, int64_t lanes);
+/* Registers of a tile of nv vectors, but for numbers and weights that are loaded ahead. */
+int64_t tile_regs(const Machine *m, int64_t lanes, int64_t nv);
+/* Pixels that fit into these beside nv vectors of weights. */
 int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv);
 /* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
 double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);

@@ -61,7 +61,7 @@ static RegTile product_tile(const Machine *m, double rows)
     double  least = 0;
 
     for (int64_t nv = 1; nv <= limit_tile_most_vectors(m); nv++) {
-        int64_t most = (m->regs - nv - 1) / nv;
+        int64_t most = (tile_regs(m, m->vector_bytes / 4, nv) - nv - 1) / nv;
         double  c = most > 0 ? panel_step_cycles(m, (int64_t)rows, most, nv) / (double)nv : 0;
 
         if (c > 0 && (least == 0 || c < least)) {
@@ -78,7 +78,7 @@ double product_row_cycles(const Machine *m, int64_t rows, double n, double k)
     double  least = 0;
 
     for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= vectors && rows > 0; nv++) {
-        int64_t most = (m->regs - nv - 1) / nv;
+        int64_t most = (tile_regs(m, m->vector_bytes / 4, nv) - nv - 1) / nv;
         double  c = most > 0 ? panel_step_cycles(m, rows, most, nv) / (double)nv : 0;
 
         if (c > 0 && (least == 0 || c < least))

@@ -47,12 +47,24 @@ static double tile_cost(const Machine *m, int64_t lanes, int64_t p, int64_t nv)
     return larger(step, long_instructions(m, lanes, p, nv)) / (double)(p * nv);
 }
 
+int64_t tile_loads_ahead(const Machine *m, int64_t lanes)
+{
+    return (int64_t)((double)m->load_wait * fma_rate(m, lanes));
+}
+
+int64_t tile_regs(const Machine *m, int64_t lanes, int64_t nv)
+{
+    int64_t ahead = tile_loads_ahead(m, lanes);
+
+    return ahead ? m->regs - ceil_div(ahead, nv) - nv : m->regs;
+}
+
 int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv)
 {
     bool narrow = lanes * 4 < m->vector_bytes;
 
     /* A number that several vectors of weights want is spread once, into a register. */
-    return (m->regs - nv - (m->fma_mem_splat && !narrow && nv == 1 ? 0 : 1)) / nv;
+    return (tile_regs(m, lanes, nv) - nv - (m->fma_mem_splat && !narrow && nv == 1 ? 0 : 1)) / nv;
 }
 
 /* ... of at most `most` pixels each. */
@@ -179,10 +191,10 @@ double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t)
     double       folded = r->held ? 0 : (double)r->numbers;
     double       start = (columns * sums + loads - folded + COUNTING * rounds) / m->issue;
     double cycles = columns * (larger(fma, sum) + (sum < m->latency ? 0 : waits(m, r->lanes, fma)));
-    int64_t registers = t.pixels * t.nv + t.nv + r->held;
+    int64_t registers = t.pixels * t.nv + t.nv + r->held, all = tile_regs(m, r->lanes, t.nv);
 
-    if (registers > m->regs)
-        cycles += m->spill * (double)(registers - m->regs);
+    if (registers > all)
+        cycles += m->spill * (double)(registers - all);
     double busy = larger(start, loads / m->loads) + (r->written ? 0 : m->short_end);
 
     return larger(cycles, busy) + LOAD * loads / m->loads;

@@ -2,12 +2,16 @@
  *
  *     prefetch %w by 4096                  with every vector that is loaded, the one 4096 bytes on
  *     prefetch_next %x at %q over %blk     during %blk, what its next round reads of %x
+ *     load_ahead %sums by 4                what these multiply, 4 sums before
+ * (passes/tir/load_ahead.c)
  *
  * The second is for a tensor that is read in one part of a round, while another part computes and
  * leaves the memory idle.  The box that a round reads is cut into as many runs of cache lines as
  * %q runs in a round, or a small multiple; each asks for its own.  Runs beyond the box, and the box
  * behind the last round, are harmless. */
 #include "ir/sched/impl.h"
+
+#include <string.h>
 
 const Func *step_prefetch(Work *w)
 {
@@ -21,6 +25,30 @@ const Func *step_prefetch(Work *w)
     Buffer now = *t;
     now.ahead = (uint32_t)by->num;
     return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
+}
+
+const Func *step_load_ahead(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *by = step_option(w->st, "by");
+
+    if (!ta || !ta->name || !by || by->num < 1 || by->num > MAX_HINT)
+        return refuse(w, "write `load_ahead %%t by 4`, sums up to %d", MAX_HINT);
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t)
+        return NULL;
+    if (t->scope != SCOPE_REG)
+        return refuse(w, "%%%s is not in registers", t->name);
+    const Func *f = w->f;
+    for (uint32_t i = 0; i < w->nest.n; i++) { /* loops that were peeled have one each */
+        const Buffer *b = stmt_at(w, i)->kind == STMT_ALLOC ? stmt_at(w, i)->u.buffer : NULL;
+
+        if (!b || b->scope != SCOPE_REG || strcmp(b->name, t->name))
+            continue;
+        Buffer now = *b;
+        now.early = (uint32_t)by->num;
+        f = with_buffer(w, f, b, buffer_copy(w->c, b, now));
+    }
+    return f;
 }
 
 /* The box of a round: `rows` runs of memory, its outer dimensions counted row-major; a run is along

@@ -146,6 +146,8 @@ RegTile pick_reg_tile(Sched *s, const char *name, const Candidates *k);
 /* The divisors of n, none of them estimated. */
 void divisors(Candidates *k, int64_t n);
 
+/* A block's sums are in registers inside of a loop, and what they multiply is loaded in time. */
+void sums_in_registers(Sched *s, const char *block, const char *at);
 /* Cuts the line, puts the tile's loops in order and its sums into registers. */
 void tile_sums(Sched *s, const TileNest *n);
 /* Lanes and what is written out: when all of its loops are cut. */

@@ -92,7 +92,7 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, i
     Candidates tiles = candidates(s);
 
     for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= vectors; nv++) {
-        int64_t most = (m.regs - nv - 1) / nv;
+        int64_t most = (tile_regs(&m, cpu_lanes(s), nv) - nv - 1) / nv;
         if (whole && vectors % nv)
             continue;
         if (k * 4 % limit_set_bytes(&m) == 0 && most > limit_set_lines(&m))
@@ -222,7 +222,7 @@ static void row_products(Sched *s, const GemmSizes *z)
 
     step(s, "compute_inline panel");
     const char *out = prepare_anchor(s, "dense", false), *loop = z->b > 1 ? batch_loop(s) : "n";
-    step(s, "cache_write dense reg at %%dense.n");
+    sums_in_registers(s, "dense", "dense.n");
     if (out)
         step(s, "reverse_compute_at %s %%dense.n", out);
     vector_sum(s, "dense", best_sums(s, "dense", true));
@@ -256,8 +256,25 @@ typedef struct {
     bool      alone, packed;
     RegTile   tile;
     int64_t   parts, chunk; /* blocks of rows; of k */
+    int64_t   steps;        /* of a chunk that are written out */
     bool      ahead;
 } GemmPlan;
+
+/* Steps of a chunk that are written out: a core that does not look ahead waits for the first loads
+ * of each round. */
+static int64_t pick_steps(Sched *s, const GemmPlan *p)
+{
+    Machine m = machine_of(s->target);
+    double  tiles = (double)ceil_div(p->rows, p->tile.pixels) * (double)p->vectors * (double)p->z.b;
+    Candidates k = candidates(s);
+
+    if (!m.load_wait || p->any_sums || p->any_rows)
+        return 1;
+    for (int64_t n = 1; n <= limit_written_steps(&m); n *= 2)
+        if (p->chunk % n == 0)
+            candidate(&k, n, 0, tiles * (double)(p->z.k / n * m.load_wait));
+    return pick_factor(s, "steps", &k);
+}
 
 static void decide_gemm(Sched *s, void *plan)
 {
@@ -283,6 +300,7 @@ static void decide_gemm(Sched *s, void *plan)
                    ? z->k
                    : pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * p->lanes, z->k,
                                      p->vectors <= p->tile.nv);
+    p->steps = pick_steps(s, p);
     p->ahead =
         p->packed && pick_bool(s, "ahead", asks_ahead(s, p->lanes, p->rows / p->parts, p->tile));
 }
@@ -306,7 +324,7 @@ static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
     step(s, "split %%nr by %lld -> %%nc, %%ni", width);
     step(s, "split %%k by %lld -> %%kc, %%kb", streams);
     step(s, "reorder %%nb, %%kc, %%nc, %%m, %%kb, %%ni");
-    step(s, "cache_write dense reg at %%m");
+    sums_in_registers(s, "dense", "m");
     if (out)
         step(s, "reverse_compute_at %s %%m", out);
     if (out)
@@ -376,7 +394,10 @@ void sched_dense(Sched *s)
         step(s, "reorder %%m, %%k, %%ni");
     } else {
         step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-        step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
+        if (p.steps > 1)
+            step(s, "split %%kb by %lld -> %%kb, %%ks", (long long)p.steps);
+        step(s, "reorder %%kc, %s, %s, %%ni", parts > 1 ? "%rows" : "%m",
+             p.steps > 1 ? "%kb, %ks" : "%kb");
     }
     TileNest tile = {.block = "dense",
                      .line = parts > 1 ? "rows" : "m",
@@ -384,10 +405,12 @@ void sched_dense(Sched *s)
                      .pixel = "p",
                      .pixels = t.pixels,
                      .each = p.any_rows,
-                     .sums = p.any_sums ? "%k" : "%kb",
+                     .sums = p.any_sums    ? "%k"
+                             : p.steps > 1 ? "%kb, %ks"
+                                           : "%kb",
                      .vectors = "%ni",
                      .lane = "j",
-                     .unroll = "%p, %nv",
+                     .unroll = p.steps > 1 ? "%p, %nv, %ks" : "%p, %nv",
                      .out = out,
                      .chunks = kb < z.k};
     tile_sums(s, &tile);

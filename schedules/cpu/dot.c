@@ -73,7 +73,9 @@ bool depthwise_dot(const Sched *s)
  * four, weights and words are split in even and odd bytes. */
 static int64_t most_pixels(const Machine *m, uint32_t ops, int64_t nv)
 {
-    return (m->regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
+    int64_t regs = tile_regs(m, m->vector_bytes / 4, nv);
+
+    return (regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
 }
 
 /* `whole`: all panels have nv vectors; else the last may have fewer. */

@@ -29,7 +29,9 @@ static int64_t most_pixels(const Machine *m, const GroupRow *r, bool columns)
 {
     int64_t reach = ((r->kw - 1) * r->dilation) / r->stride + 1;
 
-    return columns ? m->regs - r->kw - reach : m->regs - 2;
+    int64_t regs = tile_regs(m, r->lanes, 1);
+
+    return columns ? regs - r->kw - reach : regs - 2;
 }
 
 static double tile_cycles(const Machine *m, const GroupRow *r, int64_t n, int64_t numbers)

@@ -17,9 +17,9 @@ typedef struct {
 
 /* Sums of several rows have a vector of each row beside them: to 2 of 5, 2 of 6 took 1.8 times as
  * long, to 3 of 2 3 of 4 1.1 (16 registers), to 3 of 7 3 of 8 1.3 (32; Zen 5). */
-static bool fits(const Machine *m, RegTile t)
+static bool fits(const Machine *m, const PlanarPlan *p, RegTile t)
 {
-    return t.nv == 1 || t.nv * (t.pixels + 1) < m->regs;
+    return t.nv == 1 || t.nv * (t.pixels + 1) < tile_regs(m, p->lanes, t.nv);
 }
 
 /* The tile after *t: first all rows of an output. */
@@ -29,7 +29,7 @@ static bool next_tile(const Machine *m, const PlanarPlan *p, RegTile *t)
 
     do {
         t->nv++;
-        if (!fits(m, *t))
+        if (!fits(m, p, *t))
             t->nv = 1, t->pixels++;
         if (t->pixels > p->group || (t->pixels > 1 && t->pixels >= most))
             return false;
@@ -126,7 +126,7 @@ void conv2d_planar(Sched *s)
             pad_marks(s, "%og");
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
         step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%yi, %%xi", c ? "%conv.c, " : "");
-        step(s, "cache_write conv reg at %%xo");
+        sums_in_registers(s, "conv", "xo");
         if (out)
             step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");

@@ -31,7 +31,7 @@ typedef struct {
 
 static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
 {
-    int64_t most = (p->machine.regs - 2) / vectors;
+    int64_t most = (tile_regs(&p->machine, p->lanes, vectors) - 2) / vectors;
     int64_t rows = most < p->rows ? most : p->rows;
 
     while (rows > 1 && p->rows % rows)
@@ -120,7 +120,7 @@ static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, 
         step(s, "reorder %%%s.k, %%%s.g, %%%s.n, %%%s.j", product, product, product, product);
     else
         step(s, "reorder %%%s.k, %%%s.n, %%%s.j", product, product, product);
-    step(s, "cache_write %s reg at %%%s", product, at);
+    sums_in_registers(s, product, at);
     step(s, "split %%%s.j by %lld tail=peel -> %%%s.v, %%%s.l", product, (long long)p->lanes,
          product, product);
     try_step(s, "reorder %%%s.v, %%%s.n, %%%s.l", product, product, product);

@@ -11,6 +11,16 @@
 
 #include <math.h>
 
+void sums_in_registers(Sched *s, const char *block, const char *at)
+{
+    Machine m = machine_of(s->target);
+    int64_t ahead = tile_loads_ahead(&m, cpu_lanes(s));
+
+    step(s, "cache_write %s reg at %%%s", block, at);
+    if (ahead)
+        step(s, "load_ahead %%%s.reg by %lld", block, (long long)ahead);
+}
+
 void tile_sums(Sched *s, const TileNest *n)
 {
     const char *line = n->line;
@@ -27,7 +37,7 @@ void tile_sums(Sched *s, const TileNest *n)
         step(s, "reorder %s, %%%s, %s, %%%s", n->sums, n->pixel, n->vectors, n->four);
     else
         step(s, "reorder %s, %%%s, %s", n->sums, n->pixel, n->vectors);
-    step(s, "cache_write %s reg at %%%s", n->block, n->tiles);
+    sums_in_registers(s, n->block, n->tiles);
     if (n->out)
         step(s, "reverse_compute_at %s %%%s", n->out, n->tiles);
     if (n->out && n->chunks)

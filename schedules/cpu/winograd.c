@@ -204,8 +204,8 @@ static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
     int64_t most = tile_pixels_most(m, z->lanes, nv);
 
     if (z->within)
-        most = (m->regs - nv - 1) / nv;
-    while (z->ints && most > 1 && most * nv + nv + 2 > m->regs)
+        most = (tile_regs(m, z->lanes, nv) - nv - 1) / nv;
+    while (z->ints && most > 1 && most * nv + nv + 2 > tile_regs(m, z->lanes, nv))
         most--;
     return most;
 }
