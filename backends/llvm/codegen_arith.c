@@ -161,25 +161,56 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
     return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
 
-/* y where it is beyond x, else x, NaN included: one minps or maxps, where there is one so wide. */
-static LLVMValueRef beyond_or(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+/* y where it is beyond x, else x, NaN included: one minps or maxps, of registers so wide. */
+static LLVMValueRef beyond_or(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y, uint32_t bytes)
 {
     bool         wide = gen_elem_type(LLVMTypeOf(x)) == g->f64;
-    uint32_t     bytes = LLVMGetVectorSize(LLVMTypeOf(x)) * (wide ? 8 : 4);
     const char  *what = arena_printf(g->a, "%s.p%c", max ? "max" : "min", wide ? 'd' : 's');
     LLVMValueRef args[3] = {y, x, gen_i32(g, 4)}; /* rounding as the mode says */
 
-    if (bytes == 64 && g->caps & CAP_AVX512)
+    if (bytes == 64)
         return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx512.%s.512", what), 0, NULL, 3,
                                 args);
-    if (bytes == 32 && g->caps & CAP_AVX)
+    if (bytes == 32)
         return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx.%s.256", what), 0, NULL, 2,
                                 args);
-    if (bytes == 16)
-        return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.sse%s.%s", wide ? "2" : "", what),
-                                0, NULL, 2, args);
-    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, ""), y,
-                           x, "");
+    return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.sse%s.%s", wide ? "2" : "", what), 0,
+                            NULL, 2, args);
+}
+
+/* `all` with the lanes of `piece` from lane `lane` on. */
+static LLVMValueRef with_piece(Gen *g, LLVMValueRef all, LLVMValueRef piece, uint32_t lane)
+{
+    uint32_t      n = LLVMGetVectorSize(LLVMTypeOf(all));
+    uint32_t      have = LLVMGetVectorSize(LLVMTypeOf(piece));
+    LLVMValueRef *pick = NEW_ARRAY(g->a, LLVMValueRef, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        pick[i] = gen_i32(g, i >= lane && i < lane + have ? n + i - lane : i);
+    return LLVMBuildShuffleVector(g->b, all, gen_lanes_of(g, piece, 0, 1, n),
+                                  LLVMConstVector(pick, n), "");
+}
+
+/* The same of any vector: in pieces as wide as registers, the last one filled up. */
+static LLVMValueRef beyond_or_pieces(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    uint32_t     n = LLVMGetVectorSize(LLVMTypeOf(x));
+    uint32_t     size = gen_elem_type(LLVMTypeOf(x)) == g->f64 ? 8 : 4;
+    uint32_t     most = g->caps & CAP_AVX512 ? 64 : g->caps & CAP_AVX ? 32 : 16, lanes;
+    LLVMValueRef all = NULL;
+
+    while (most > 16 && most / 2 >= n * size)
+        most /= 2;
+    lanes = most / size;
+    if (n == lanes)
+        return beyond_or(g, max, x, y, most);
+    for (uint32_t i = 0; i < n; i += lanes) {
+        LLVMValueRef piece = beyond_or(g, max, gen_lanes_of(g, x, i, 1, lanes),
+                                       gen_lanes_of(g, y, i, 1, lanes), most);
+
+        all = all ? with_piece(g, all, piece, i) : gen_lanes_of(g, piece, 0, 1, n);
+    }
+    return all;
 }
 
 /* The next step of a reduction: x stays unless y is beyond it or NaN.  Three operations on x86,
@@ -189,7 +220,7 @@ static LLVMValueRef float_extremum(Gen *g, bool max, LLVMValueRef x, LLVMValueRe
 {
     LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, y, y, "");
 
-    return LLVMBuildSelect(g->b, nan, y, beyond_or(g, max, x, y), "");
+    return LLVMBuildSelect(g->b, nan, y, beyond_or_pieces(g, max, x, y), "");
 }
 
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
