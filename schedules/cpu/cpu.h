@@ -185,8 +185,11 @@ void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dim
 void vector_sum(Sched *s, const char *block, int64_t chains);
 /* Cells of so many innermost dimensions; these as one loop where that can be, else the innermost,
  * with its cells; that as vectors. */
-int64_t     line_cells(const Sched *s, const char *block, uint32_t dims);
-void        line_vectors(Sched *s, const char *block, uint32_t dims);
+int64_t line_cells(const Sched *s, const char *block, uint32_t dims);
+void    line_vectors(Sched *s, const char *block, uint32_t dims);
+/* Rows shorter than a vector that lie one behind the other, beside operands of a row that are the
+ * same in all of them: the lanes of the least vectors that end with a row; 0: they are not so. */
+int64_t     wide_lanes(Sched *s, const char *block);
 const char *line_loop(Sched *s, const char *block, uint32_t dims, int64_t *cells);
 /* A load's position in memory. */
 const Idx *flat_index(Sched *s, const LoadData *l);

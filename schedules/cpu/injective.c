@@ -216,9 +216,70 @@ static bool line_marks(Sched *s, const char *block, uint32_t dims)
     return true;
 }
 
+/* ---- short rows ---------------------------------------------------------------------------------- */
+
+static void see_turn(void *user, const Prim *p)
+{
+    Line *l = user;
+
+    if (p->kind == PRIM_LOAD && !idx_uses(flat_index(l->s, &p->u.load), l->outer))
+        return;
+    see_access(l, p);
+}
+
+int64_t wide_lanes(Sched *s, const char *block)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    int64_t          lanes = cpu_lanes(s), wide = lanes;
+    Machine          m = machine_of(s->target);
+
+    if (d->nspatial < 2 || d->nreduce || d->nseq || d->opaque || lanes < LEAST_LANES ||
+        !only_stores(b))
+        return 0;
+    Line l = {.s = s, .inner = d->iter[d->nspatial - 1], .outer = d->iter[d->nspatial - 2]};
+    l.cells = cells_of(l.inner);
+    const char *rows = intern_printf(s->c->strings, "%s.%s", block, l.outer->name);
+    if (l.outer->below || l.outer->lo || l.inner->below || l.cells < 2 || l.cells >= lanes ||
+        loop_extent(s, rows) != cells_of(l.outer))
+        return 0;
+    while (wide % l.cells && wide < limit_wide_lanes(&m))
+        wide += lanes;
+    if (wide % l.cells || wide > l.cells * cells_of(l.outer))
+        return 0;
+    l.one = true;
+    for (uint32_t i = 0; i < b->nkids; i++) {
+        const StoreData *to = &b->kids[i]->u.store;
+        LoadData         at = {.buffer = to->buffer, .n = to->n, .index = to->index};
+
+        l.one &= goes_on(&l, flat_index(s, &at));
+    }
+    if (l.one)
+        stmt_visit(b, &(TirVisit){.user = &l, .prim = see_turn});
+    return l.one ? wide : 0;
+}
+
+/* These rows as vectors of several. */
+static bool short_rows(Sched *s, const char *block)
+{
+    int64_t wide = wide_lanes(s, block), cells;
+    Machine m = machine_of(s->target);
+
+    if (!wide || strcmp(line_loop(s, block, 2, &cells), "line"))
+        return false;
+    if (cells == wide)
+        return try_step(s, "vectorize %%%s.line", block);
+    return try_step(s, "split %%%s.line by %lld tail=peel -> %%%s.vo, %%%s.vi", block,
+                    (long long)wide, block, block) &&
+           try_step(s,
+                    cells % wide >= limit_least_rest(&m) ? "vectorize %%%s.vi"
+                                                         : "vectorize %%%s.vi#0",
+                    block);
+}
+
 void line_vectors(Sched *s, const char *block, uint32_t dims)
 {
-    if (dims == 1 || !line_marks(s, block, dims))
+    if (dims > 1 ? !line_marks(s, block, dims) : !short_rows(s, block))
         vector_marks(s, block);
 }
 
@@ -298,7 +359,9 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
     bool             parts = dims == 1 && (alone || has_rows(s, block)) && part_vectors(s, block);
     const char      *outer = "vo";
 
-    if (dims == 1 || !line_marks(s, block, dims)) {
+    if (dims == 1 && !parts && short_rows(s, block)) {
+        dims = 2;
+    } else if (dims == 1 || !line_marks(s, block, dims)) {
         dims = 1;
         if (!parts)
             vector_marks(s, block);

@@ -166,15 +166,16 @@ static void use_prim(void *user, const Prim *p)
 }
 
 /* An exponential or the like that several stages read: computed once, kept in L1.  A quotient or a
- * logarithm a row that a stage of more dimensions reads: one instead of one a cell. */
-static bool worth_keeping(const Sched *s, const Stmt *b, const Stmt *last)
+ * logarithm a row that a stage of more dimensions reads: one instead of one a cell.  Formulas of
+ * rows that are shorter than a vector, where the sums would compute them in parts of one. */
+static bool worth_keeping(Sched *s, const Stmt *b, const Stmt *last)
 {
     const Prim *v = b->kids[b->nkids - 1]->u.store.value;
     Use         own = {0}, all = {.t = b->kids[b->nkids - 1]->u.store.buffer};
 
     stmt_visit(b, &(TirVisit){.user = &own, .prim = use_prim});
     stmt_visit(s->f->body, &(TirVisit){.user = &all, .enter = enter_block, .prim = use_prim});
-    return (own.math && all.readers > 1) ||
+    return (own.math && (all.readers > 1 || wide_lanes(s, b->u.block.name))) ||
            ((own.math || v->kind == PRIM_DIV) && b->u.block.nspatial < last->u.block.nspatial);
 }
 
@@ -214,6 +215,21 @@ static bool sums_rows(const Sched *s, const char *block)
     return u.found;
 }
 
+/* Few cells side by side that are not reduced, and long rows of them: each is a row, whose cells
+ * are loaded with those of the others and shuffled apart. */
+static bool sums_by_turns(Sched *s, const char *block)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    int64_t          lanes = cpu_lanes(s);
+    Machine          m = machine_of(s->target);
+
+    if (!d->nreduce || !d->nspatial || lanes < LEAST_LANES)
+        return false;
+    int64_t n = line_cells(s, block, line_dims(s, block));
+    return n > 1 && n <= limit_turned_rows(&m) && !sums_rows(s, block) &&
+           iter_extent(s, block, d->iter[d->nspatial + d->nreduce - 1]->name) >= 2 * lanes;
+}
+
 /* A reduction whose innermost dimensions, of a vector at least, or a part of one that lies
  * together, are not reduced. */
 static bool sums_columns(Sched *s, const char *block, uint32_t rows)
@@ -223,8 +239,7 @@ static bool sums_columns(Sched *s, const char *block, uint32_t rows)
     if (!d->nreduce || d->nspatial <= rows)
         return false;
     int64_t n = line_cells(s, block, own_line(s, block, rows));
-    Machine m = machine_of(s->target);
-    return n >= inner_lanes(s, n) || (n >= limit_least_rest(&m) && !sums_rows(s, block));
+    return n >= inner_lanes(s, n) || (n > 1 && !sums_rows(s, block));
 }
 
 /* One more level of partial sums: those of loop %block.loop become `width`, side by side. */
@@ -247,6 +262,38 @@ static bool has_math(const Stmt *block)
     return own.math;
 }
 
+typedef struct {
+    Sched             *s;
+    const Atom *const *k;  /* a reduced dimension and the next one, */
+    bool               on; /* which goes on where that ends */
+} Joint;
+
+static void joint_prim(void *user, const Prim *p)
+{
+    Joint *j = user;
+
+    if (p->kind != PRIM_LOAD)
+        return;
+    const Idx *at = flat_index(j->s, &p->u.load);
+
+    j->on &= idx_coef(at, j->k[0]) == idx_coef(at, j->k[1]) * atom_usual(j->k[1]);
+}
+
+/* The first of the reduced dimensions that are one line to the last. */
+static uint32_t reduced_line(Sched *s, const Stmt *block)
+{
+    uint32_t i = block->u.block.nreduce - 1;
+    Joint    j = {.s = s, .on = true};
+
+    for (; i > 0; i--) {
+        j.k = block->u.block.iter + block->u.block.nspatial + i - 1;
+        stmt_visit(block, &(TirVisit){.user = &j, .prim = joint_prim});
+        if (!j.on)
+            break;
+    }
+    return i;
+}
+
 /* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of
  * them, which hide the latency; what is left of the last ones is masked.  They are added up as
  * vectors, then as four numbers. */
@@ -258,10 +305,10 @@ void vector_sum(Sched *s, const char *block, int64_t chains)
 
     if (!b || b->u.block.nreduce < 1 || lanes < LEAST_LANES)
         return;
-    uint32_t    first = b->u.block.nspatial;
-    const char *k = b->u.block.iter[first]->name;
+    uint32_t    first = b->u.block.nspatial, line = reduced_line(s, b);
+    const char *k = b->u.block.iter[first + line]->name;
     n = iter_extent(s, block, k);
-    for (uint32_t i = 1; i < b->u.block.nreduce; i++) {
+    for (uint32_t i = line + 1; i < b->u.block.nreduce; i++) {
         const char *next = b->u.block.iter[first + i]->name;
         int64_t     cells = iter_extent(s, block, next);
         if (!try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.r%u", block, k, block, next, block, i))
@@ -355,8 +402,9 @@ static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_
 
     for (uint32_t i = 0; i < n; i++)
         if (sched_block(s, names[i])->u.block.nreduce && p.n < COUNT(p.at))
-            p.at[p.n++] = sum_sizes(
-                s, names[i], n == 1 ? sums_rows(s, names[i]) : !sums_columns(s, names[i], rows));
+            p.at[p.n++] = sum_sizes(s, names[i],
+                                    n == 1 ? sums_rows(s, names[i]) || sums_by_turns(s, names[i])
+                                           : !sums_columns(s, names[i], rows));
     sched_decide(s, decide_sums, &p);
     return p.chains;
 }
@@ -392,7 +440,7 @@ void sched_rows(Sched *s)
     if (n > 1 && rows >= l->nspatial && l->nspatial)
         rows = l->nspatial - 1;
     int64_t chains = chains_of(s, names, n, n == 1 ? 0 : rows);
-    if (n == 1 && sums_rows(s, last)) {
+    if (n == 1 && (sums_rows(s, last) || sums_by_turns(s, last))) {
         sum_of_rows(s, last, chains);
         return;
     }
