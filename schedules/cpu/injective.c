@@ -283,6 +283,42 @@ void line_vectors(Sched *s, const char *block, uint32_t dims)
         vector_marks(s, block);
 }
 
+/* ---- positions that are quotients ------------------------------------------------------------------ */
+
+typedef struct {
+    const Atom *row;
+    int64_t     lanes;
+    bool        odd;
+} Quotients;
+
+static void see_quotient(void *user, const Idx *x)
+{
+    Quotients *q = user;
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->kind == ATOM_DIV && idx_uses(a->a, q->row))
+            q->odd |= idx_coef(a->a, q->row) * q->lanes % a->k != 0;
+    }
+}
+
+/* Where neighbours of a row lie at quotients that differ from vector to vector, as in resizing by
+ * 91/3, each lane would be divided for itself.  Written out, positions are numbers, and a vector is
+ * a load or two and a shuffle, and what it weighs a constant. */
+static bool write_positions(Sched *s, const char *block)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    Machine          m = machine_of(s->target);
+    Quotients        q = {.row = d->iter[d->nspatial - 1], .lanes = cpu_lanes(s)};
+    const char      *vo = intern_printf(s->c->strings, "%s.vo", block);
+
+    stmt_visit(b, &(TirVisit){.user = &q, .idx = see_quotient});
+    return q.odd && loop_extent(s, vo) > 0 && loop_extent(s, vo) <= limit_quotient_vectors(&m) &&
+           try_step(s, "unroll %%%s", vo);
+}
+
 /* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one
  * goes inside the loop over vectors, so that the few lines one vector touches serve the next,
  * before rows at equal distances push them out of their set of L1. */
@@ -366,7 +402,7 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
         if (!parts)
             vector_marks(s, block);
     }
-    if (parts)
+    if (parts || (dims == 1 && write_positions(s, block)))
         outer = NULL;
     else if (dims > 1 || !transpose_order(s, block))
         outer = vectors_loop(s, block, vectors);
@@ -565,10 +601,12 @@ static void rows_stage(Sched *s, const char *block, bool alone)
     bool             parts = iter_extent(s, block, n) >= limit_least_parts(&m) ||
                  iter_extent(s, block, channel) >= limit_least_parts(&m);
 
-    if ((alone || parts) && try_step(s, "compute_at rows %%%s.%s", block, channel))
+    if ((alone || parts) && try_step(s, "compute_at rows %%%s.%s", block, channel)) {
         vector_marks(s, "rows");
-    else
+        write_positions(s, "rows");
+    } else {
         spatial_marks(s, "rows");
+    }
 }
 
 void sched_injective(Sched *s)
