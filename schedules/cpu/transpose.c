@@ -263,29 +263,42 @@ static bool tile(const Turn *t, bool parallel)
 
 enum { MOST_RUNS = 4 };
 
-/* The load's cell for cell i of the line: of the last dimension, or of it and the one before. */
-static const Idx *cell_at(const Turn *t, const Idx *at, int64_t i, bool two)
+/* Cells of so many innermost dimensions. */
+static int64_t line_extent(const Turn *t, uint32_t dims)
+{
+    int64_t n = 1;
+
+    for (uint32_t i = t->b->nspatial - dims; i < t->b->nspatial; i++)
+        n *= extent(t, i);
+    return n;
+}
+
+/* The load's cell for cell i of a line of so many dimensions. */
+static const Idx *cell_at(const Turn *t, const Idx *at, int64_t i, uint32_t dims)
 {
     IdxSubst *sub = subst_new(t->s->c->arith, t->s->c->scratch);
-    uint32_t  inner = t->b->nspatial - 1;
-    int64_t   n = two ? extent(t, inner) : INT64_MAX;
+    uint32_t  k = t->b->nspatial;
 
-    subst_bind(sub, t->b->iter[inner], idx_const(t->s->c->arith, i % n));
-    if (two)
-        subst_bind(sub, t->b->iter[inner - 1], idx_const(t->s->c->arith, i / n));
+    for (; dims > 1; dims--) {
+        int64_t n = extent(t, --k);
+
+        subst_bind(sub, t->b->iter[k], idx_const(t->s->c->arith, i % n));
+        i /= n;
+    }
+    subst_bind(sub, t->b->iter[k - 1], idx_const(t->s->c->arith, i));
     return idx_subst(sub, at);
 }
 
 /* Are cells 0 to runs*lanes runs of `lanes` neighbours each? */
-static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, bool two)
+static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, uint32_t dims)
 {
-    const Idx *first = cell_at(t, at, 0, two);
+    const Idx *first = cell_at(t, at, 0, dims);
     int64_t    start[MOST_RUNS], seen[MOST_RUNS] = {0}, n = 0, d;
 
     for (int64_t i = 0; i < runs * lanes; i++) {
         int64_t k = 0;
 
-        if (!idx_is_const(idx_sub(t->s->c->arith, cell_at(t, at, i, two), first), &d))
+        if (!idx_is_const(idx_sub(t->s->c->arith, cell_at(t, at, i, dims), first), &d))
             return false;
         while (k < n && d != start[k] + seen[k])
             k++;
@@ -298,36 +311,51 @@ static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, 
     return n == runs;
 }
 
+/* How many innermost dimensions are a line of so many runs: one, or all that it takes where the
+ * last one has few cells. */
+static uint32_t runs_dims(const Turn *t, const Idx *at, int64_t runs, int64_t lanes)
+{
+    uint32_t n = t->b->nspatial, dims = 1;
+
+    if (extent(t, n - 1) <= MOST_RUNS)
+        for (dims = 2; dims < n && line_extent(t, dims) < runs * lanes;)
+            dims++;
+    return runs * lanes <= line_extent(t, dims) && are_runs(t, at, runs, lanes, dims) ? dims : 0;
+}
+
 static bool by_turns(Turn *t, bool parallel)
 {
-    int64_t lanes = cpu_lanes(t->s), runs = 2;
-    Sched  *s = t->s;
+    int64_t  lanes = cpu_lanes(t->s), runs = 2;
+    Sched   *s = t->s;
+    uint32_t dims = 0;
 
     if (!find_loads(t) || t->loads != 1)
         return false;
     t->load = t->of[0];
     uint32_t   inner = t->b->nspatial - 1;
-    bool       two = extent(t, inner) <= MOST_RUNS;
-    int64_t    cells = extent(t, inner) * (two ? extent(t, inner - 1) : 1);
     const Idx *at = flat_index(s, t->load);
 
-    while (runs <= MOST_RUNS && (runs * lanes > cells || !are_runs(t, at, runs, lanes, two)))
+    while (runs <= MOST_RUNS && !(dims = runs_dims(t, at, runs, lanes)))
         runs++;
-    if (runs > MOST_RUNS)
+    if (!dims)
         return false;
     const char *line = loop(t, inner);
-    uint32_t    outer = two ? inner - 1 : inner;
+    uint32_t    outer = inner + 1 - dims;
 
     /* Rows that lie one behind the other on both sides are one line too. */
-    if (two) {
+    if (dims > 1) {
+        StrBuf loops = strbuf(s->c->arena);
+
+        for (uint32_t i = outer; i <= inner; i++)
+            str_printf(&loops, "%s%%%s", i > outer ? ", " : "", loop(t, i));
         line = intern_printf(s->c->strings, "%s.line", t->block);
-        if (!step(s, "fuse %%%s, %%%s -> %%%s", loop(t, inner - 1), loop(t, inner), line))
+        if (!step(s, "fuse %s -> %%%s", loops.at, line))
             return false;
-        if (outer && joins_before(t, outer) &&
-            step(s, "fuse %%%s, %%%s -> %%%ss", loop(t, outer - 1), line, line)) {
-            line = intern_printf(s->c->strings, "%ss", line);
-            outer--;
-        }
+    }
+    if (dims > 1 && outer && joins_before(t, outer) &&
+        step(s, "fuse %%%s, %%%s -> %%%ss", loop(t, outer - 1), line, line)) {
+        line = intern_printf(s->c->strings, "%ss", line);
+        outer--;
     }
     step(s, "split %%%s by %lld tail=peel -> %%%s.vo, %%%s.vi", line, (long long)(runs * lanes),
          t->block, t->block);
