@@ -22,7 +22,8 @@ uint32_t fuzz_draw(FuzzOptions *o, uint32_t n); /* a number below n */
 void fuzz_dim(FuzzOptions *o, const char *name);
 void fuzz_input(Ctx *c, FuzzOptions *o, const char *name, uint32_t rank);
 
-/* What stands before the first `mark` of n bytes, and what stands behind it: a model in two files. */
+/* What stands before the first `mark` of n bytes, and what stands behind it: a model in two files.
+ */
 Bytes fuzz_split(Bytes data, const char *mark, size_t n, Bytes *behind);
 
 /* `draw` is called for half of the files. */
