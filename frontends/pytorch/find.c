@@ -6,16 +6,30 @@
 
 /* ---- how many, a run decides -------------------------------------------------------------------- */
 
+/* "score.0", or of a node that TorchScript comes to again "score_2.0". */
+static const char *bound_name(const PtNode *n)
+{
+    const char *name = intern_printf(n->b.c->strings, "%s.0", n->p->name);
+
+    for (uint32_t i = 0, again = 2; i < n->im->bound.n; i++)
+        if (n->im->bound.at[i] == name) {
+            name = intern_printf(n->b.c->strings, "%s_%u.0", n->p->name, again++);
+            i = UINT32_MAX; /* from the first on */
+        }
+    return name;
+}
+
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
 static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
 {
     PtNode     *n = user;
-    const char *name = intern_printf(n->b.c->strings, "%s.0", n->p->name);
+    const char *name = bound_name(n);
     const Expr *bind;
     const Idx  *k;
 
     if (n->im->scope)
         return pt_error(n, E_UNSUPPORTED, "in a branch or loop");
+    vec_push(n->b.c->arena, &n->im->bound, name);
     if ((k = build_bound_dim(&n->b, &n->im->shapes, name, total, most, &bind)))
         vec_push(n->b.c->arena, &n->im->binds, bind);
     return k;
@@ -113,7 +127,7 @@ bool aten_bincount(PtNode *n)
 {
     const Build          *b = &n->b;
     const Expr           *x = pt_tensor(n, "self"), *weights, *total;
-    const char           *name = intern_printf(b->c->strings, "%s.0", n->p->name);
+    const char           *name = bound_name(n);
     int64_t               least = pt_int(n, "minlength", 0), lo, hi = INT32_MAX;
     ScatterElementsAttrs *a = ATTRS(b, ScatterElementsAttrs);
     const Idx            *k;

@@ -261,6 +261,7 @@ typedef struct PtImport {
     uint32_t         scopes; /* branches so far */
     bool             script; /* it is TorchScript: element types have its numbers */
     GlobalDefs       functions;
+    VEC(const char *) bound; /* names of dimensions that a run decides */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
 } PtImport;
 

@@ -135,16 +135,14 @@ bool vision_roi_align(PtNode *n)
                              build_cast(b, of, DT_I64), a));
 }
 
-/* torchvision.ops.nms: positions of the boxes (x, y, x, y) that are kept, by their scores */
-bool vision_nms(PtNode *n)
+/* Positions of the boxes (x, y, x, y) that are kept, by their scores. */
+static bool best_boxes(PtNode *n, const Expr *boxes, const Expr *scores)
 {
     const Build *b = &n->b;
-    const Expr  *boxes = pt_tensor(n, "dets"), *scores = boxes ? pt_tensor(n, "scores") : NULL, *at;
     double       overlap = pt_float(n, "iou_threshold", 0.5);
     int64_t      room;
+    const Expr  *at;
 
-    if (!scores)
-        return false;
     if (expr_rank(boxes) != 2 || expr_rank(scores) != 1 || build_dim(b, boxes, 1) != 4 ||
         (room = expr_form(scores, 0)->hi) < 1)
         return pt_error(n, E_IMPORT, "boxes are %s, scores %s", type_text(b->c, boxes->type),
@@ -154,6 +152,28 @@ bool vision_nms(PtNode *n)
     return pt_done(
         n,
         pt_found(n, at, at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL));
+}
+
+bool vision_nms(PtNode *n)
+{
+    const Expr *boxes = pt_tensor(n, "dets"), *scores = boxes ? pt_tensor(n, "scores") : NULL;
+
+    return scores && best_boxes(n, boxes, scores);
+}
+
+/* Of each class on its own: boxes of different ones are moved apart. */
+bool vision_batched_nms(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *boxes = pt_tensor(n, "boxes"), *scores = boxes ? pt_tensor(n, "scores") : NULL;
+    const Expr *class = scores ? pt_tensor(n, "idxs") : NULL, *apart;
+
+    if (!class)
+        return false;
+    apart = build_by(b, "add", build_reduce(b, "max", boxes, 0, NULL, false), 1);
+    apart = build_mul(b, build_cast(b, class, expr_dtype(boxes)), apart);
+    boxes = build_add(b, boxes, build_expand_dims(b, apart, 1, 1));
+    return boxes && best_boxes(n, boxes, scores);
 }
 
 /* ---- windows ------------------------------------------------------------------------------------ */

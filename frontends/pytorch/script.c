@@ -255,18 +255,22 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
                         &s->im.functions);
 }
 
-/* Calls of operators in all functions of the code that was read. */
-static bool describe_input(Script *s, const char *name, const TsExpr *type, SignatureTensor *out)
+/* A list is shown by its first member. */
+static void describe_input(Script *s, const char *name, const TsExpr *type, SignatureTensor *out)
 {
     DType t;
-    bool  number = number_type(type, &t);
+    bool  number;
 
+    while (is_made_of(type, "Optional") || is_made_of(type, "List")) {
+        name = is_made_of(type, "List") ? intern_printf(s->c->strings, "%s.0", name) : name;
+        type = type->kids[1];
+    }
+    number = number_type(type, &t);
     *out = (SignatureTensor){.name = name,
                              .type = dtype_text(s->c, t),
                              .ndim = number ? 0 : UINT32_MAX,
                              .kind = number || is_type(type, "Tensor") ? SIGNATURE_TENSOR
                                                                        : SIGNATURE_OTHER};
-    return true;
 }
 
 static Script script_of(Ctx *c, const char *path, const ImportOptions *o)

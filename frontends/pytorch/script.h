@@ -166,11 +166,12 @@ typedef struct TsValue  TsValue;
 typedef struct TsItems  TsItems;
 typedef struct TsObject TsObject;
 struct TsValue {
-    TsKind            kind;
-    PtTensor         *t;
-    const Idx        *form;   /* INT, BOOL (0 or 1): as a form; NULL: e */
-    double            f;      /* FLOAT */
-    const Expr       *e;      /* a number that a run decides */
+    TsKind      kind;
+    PtTensor   *t;
+    const Idx  *form; /* INT, BOOL (0 or 1): as a form; NULL: e */
+    double      f;    /* FLOAT */
+    const Expr *e;    /* a number that a run decides */
+    int empties;      /* BOOL: 1 if a tensor has no cells, -1 if it has some; 0: something else */
     const char       *text;   /* STRING */
     TsItems          *items;  /* LIST, TUPLE, DICT (keys and values by turns) */
     TsObject         *object; /* OBJECT; CALLABLE: the one whose method it is */

@@ -87,12 +87,20 @@ static bool construct(Frame *f, const TsClass *class, uint32_t n, const TsValue 
 static bool call_value(Frame *f, const TsValue *callee, uint32_t n, const TsValue *args,
                        const char *const *names, TsValue *out)
 {
+    TsBuiltin *builtin;
+
     if (callee->kind == TS_UNKNOWN) {
         *out = *callee;
         return true;
     }
     if (callee->kind != TS_CALLABLE)
         return ts_error(f, E_IMPORT, "%s is called", ts_kind_text(f->s, callee));
+    if (callee->function && !callee->object &&
+        (builtin = ts_builtin(
+             arena_printf(f->s->c->arena, "%s.%s", callee->function->where, callee->function->name),
+             n)))
+        return builtin(&(TsCall){f, callee->function->name, n,
+                                 DUP_ARRAY(f->s->c->arena, args, n + 0u), names, out, false});
     if (callee->function)
         return ts_call_function(f, callee->function, callee->object, n, args, names, out);
     return construct(f, callee->class, n, args, out);
@@ -248,6 +256,12 @@ bool ts_operator(Frame *f, const char *target, uint32_t n, const TsValue *args,
         *out = all;
     }
     return true;
+}
+
+/* Its code chooses by the number of boxes between two ways to the same result. */
+bool ts_batched_nms(TsCall *k)
+{
+    return ts_operator(k->f, "torchvision.batched_nms", k->n, k->at, k->names, k->out);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------- */

@@ -118,6 +118,31 @@ static bool pick(Frame *f, const TsExpr *x, TsValue *out)
     return ts_eval(f, x->kids[yes ? 0 : 2], out);
 }
 
+/* Is it of that type?  What a type is made of, its values do not say. */
+static bool is_of(const TsValue *v, const TsExpr *type)
+{
+    static const struct {
+        const char *name;
+        TsKind      kind;
+    } types[] = {{"Tensor", TS_TENSOR}, {"int", TS_INT},    {"float", TS_FLOAT},
+                 {"bool", TS_BOOL},     {"str", TS_STRING}, {"NoneType", TS_NONE},
+                 {"list", TS_LIST},     {"List", TS_LIST},  {"tuple", TS_TUPLE},
+                 {"Tuple", TS_TUPLE},   {"dict", TS_DICT},  {"Dict", TS_DICT}};
+
+    if (type->kind == TS_X_TUPLE) {
+        for (uint32_t i = 0; i < type->n; i++)
+            if (is_of(v, type->kids[i]))
+                return true;
+        return false;
+    }
+    if (type->kind == TS_X_INDEX)
+        type = type->kids[0];
+    for (uint32_t i = 0; type->kind == TS_X_NAME && i < COUNT(types); i++)
+        if (!strcmp(type->text, types[i].name))
+            return v->kind == types[i].kind;
+    return v->kind == TS_OBJECT && type->dotted && !strcmp(v->object->class->name, type->dotted);
+}
+
 /* Functions whose arguments are types or names. */
 static bool special(Frame *f, const TsExpr *x, TsValue *out, bool *known)
 {
@@ -133,6 +158,15 @@ static bool special(Frame *f, const TsExpr *x, TsValue *out, bool *known)
     }
     if (!strcmp(name, "getattr"))
         return named_attribute(f, x, out);
+    if (!strcmp(name, "isinstance")) {
+        TsValue v;
+
+        if (x->n != 3 || !ts_eval(f, x->kids[1], &v))
+            return x->n == 3 ? false
+                             : ts_error(f, E_IMPORT, "isinstance() of %u values", x->n - 1) != NULL;
+        *out = ts_bool(f->s, is_of(&v, x->kids[2]));
+        return true;
+    }
     *known = false;
     return true;
 }

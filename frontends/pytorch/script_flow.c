@@ -258,16 +258,64 @@ static bool join_branches(Join *j, const Names *names, const Branch *yes, const 
     return true;
 }
 
+/* Is it a tensor with a dimension that is 0, or (may) may be? */
+static bool empty_tensor(Frame *f, const TsValue *v, bool may)
+{
+    Dims dims;
+
+    if (!v || v->kind != TS_TENSOR || !ts_dims(f, v, &dims))
+        return false;
+    for (uint32_t i = 0; i < dims.n; i++)
+        if (dims.at[i]->lo == 0 && (may || dims.at[i]->hi == 0))
+            return true;
+    return false;
+}
+
+/* `if boxes.numel() == 0: keep = torch.empty([0]) else: keep = nms(boxes)`: a branch for a tensor
+ * that is empty, which makes empty tensors, stands for what some operators cannot do; ours can, and
+ * the other branch makes them, too.  *done: it is such a branch, and the other one was run. */
+static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, const Names *names,
+                       bool *done)
+{
+    TsBlock guard = cond->empties > 0 ? st->body : st->other,
+            rest = cond->empties > 0 ? st->other : st->body;
+    Branch empty;
+
+    *done = false;
+    if (!guard.n || !rest.n || !names->n)
+        return true;
+    if (!run_branch(f, guard, names, &empty))
+        return false;
+    for (uint32_t i = 0; i < names->n; i++)
+        if (empty.values[i] && empty.values[i] != map_get(f->values, PTR_KEY(names->at[i])) &&
+            !empty_tensor(f, empty.values[i], false))
+            return true;
+    if (empty.raised || empty.fields.n)
+        return true;
+    *done = true;
+    if (!ts_run(f, rest))
+        return false;
+    for (uint32_t i = 0; i < names->n; i++)
+        if (empty.values[i] && empty_tensor(f, empty.values[i], false) &&
+            !empty_tensor(f, map_get(f->values, PTR_KEY(names->at[i])), true))
+            return ts_error(f, E_UNSUPPORTED, "'%s' is empty or not, which a run decides",
+                            names->at[i]);
+    return true;
+}
+
 bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
 {
     Join   j = {.f = f, .cond = cond->e};
     Names  names = {0};
     Branch yes, no;
+    bool   done = false;
 
     if (!j.cond)
         return ts_error(f, E_UNSUPPORTED, "sizes that a run decides choose a branch");
     assigned(f->s->c, &names, st->body);
     assigned(f->s->c, &names, st->other);
+    if (cond->empties && (!past_guard(f, st, cond, &names, &done) || done))
+        return done;
     if (!run_branch(f, st->body, &names, &yes) || !run_branch(f, st->other, &names, &no))
         return false;
     f->raised = yes.raised && no.raised;

@@ -343,6 +343,18 @@ static bool compare_lists(TsCall *k, const char *op)
     return done(k, ts_bool(k->f->s, same == !strcmp(op, "eq")));
 }
 
+/* Does it ask whether a size is 0, or above it? */
+static int empties(const char *op, const TsValue *x, const TsValue *y)
+{
+    int64_t zero;
+
+    if (!x->form || !y->form || !idx_is_const(y->form, &zero) || zero != 0 || x->form->lo != 0)
+        return 0;
+    return !strcmp(op, "eq") || !strcmp(op, "le")   ? 1
+           : !strcmp(op, "ne") || !strcmp(op, "gt") ? -1
+                                                    : 0;
+}
+
 bool ts_compare(TsCall *k)
 {
     const char    *op = op_name(k);
@@ -364,7 +376,10 @@ bool ts_compare(TsCall *k)
         return done(k, ts_bool(k->f->s, yes));
     if (ts_known_float(x, &a) && ts_known_float(y, &b))
         return done(k, ts_bool(k->f->s, holds(op, a < b ? -1 : a > b)));
-    return by_run(k, aten_name(k));
+    if (!by_run(k, aten_name(k)))
+        return false;
+    k->out->empties = k->out->kind == TS_BOOL && k->out->e ? empties(op, x, y) : 0;
+    return true;
 }
 
 bool ts_truth(Frame *f, TsValue *v)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes script/NAME.pt, modules of TorchScript, and results of PyTorch beside them.
 
-    python make_script.py [NAME..]     (torch 2.15, numpy)
+    python make_script.py [NAME..]     (torch 2.15, torchvision, numpy)
 
 NAME.in.npz and NAME.out.npz have the arguments of forward() and what it returns.  Archives are kept
 small: what nobody reads (positions in the source) is left out, code is deflated."""
@@ -14,6 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import numpy
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import Tensor, nn
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script")
@@ -499,6 +500,33 @@ class Spectrum(nn.Module):
 @model
 def spectrum():
     return Spectrum(), {"x": torch.randn(3, 50)}, False
+
+
+class Detections(nn.Module):
+    """What is done with boxes behind a detector: how many there are, the run decides."""
+
+    def forward(self, images: List[Tensor], scores: Tensor) -> List[Dict[str, Tensor]]:
+        out: List[Dict[str, Tensor]] = []
+        for x in images:
+            assert isinstance(x, Tensor)
+            keep = scores > 0.3
+            boxes, best = x[keep], scores[keep]
+            best, order = best.topk(min(6, best.size(0)))
+            boxes = boxes[order]
+            if boxes.numel() == 0:
+                at = torch.empty([0], dtype=torch.int64)
+            else:
+                at = torch.where(boxes[:, 2] > boxes[:, 0])[0]
+            at = at[torchvision.ops.batched_nms(boxes[at], best[at], at % 2, 0.4)]
+            out.append({"boxes": boxes[at], "scores": best[at]})
+        return out
+
+
+@model
+def detections():
+    corner = torch.rand(9, 2)
+    boxes = torch.cat([corner, corner + torch.rand(9, 2)], 1)
+    return Detections(), {"images": [boxes, boxes.flip(0)], "scores": torch.rand(9)}, False
 
 
 def quantized(net, x):
