@@ -298,6 +298,60 @@ static bool take_parameter(PtImport *im, const PtInput *in, Map *payloads, Loc l
     return (e = pt_constant(im->c, loc, p)) && put_input(im, in->arg.text, e, p, loc);
 }
 
+/* A buffer that the program changes: an input, whose first value is for the caller to give. */
+static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, NamedValues *params)
+{
+    const PtPayload *p = map_get(payloads, PTR_KEY(in->name));
+    const Expr      *e = p ? pt_constant(im->c, loc, p) : NULL;
+
+    if (!p)
+        return error_at(im->c, E_IMPORT, loc, "the archive has no '%s'", in->name);
+    if (!e || p->complex)
+        return e && error_at(im->c, E_UNSUPPORTED, loc, "the model changes '%s', which is complex",
+                             in->name);
+    diag_warn(im->c->diags, W_STATE_KEPT, loc,
+              "the model changes '%s', which is an input and, as it is then, the result '%s_out'",
+              in->name, in->name);
+    e = expr_var(im->c, in->name, e->type, loc);
+    vec_push(im->c->arena, &params->names, in->name);
+    vec_push(im->c->arena, &params->at, e);
+    return put_input(im, in->arg.text, e, NULL, loc);
+}
+
+/* Buffers that are changed in place, themselves or by a view, and those that the signature says. */
+static void find_states(PtImport *im)
+{
+    const PtProgram *p = im->program;
+    Map             *of = map_new(im->c->scratch);
+
+    im->states = map_new(im->c->arena);
+    for (uint32_t i = 0; i < p->inputs.n; i++)
+        if (p->inputs.at[i].kind == PT_BUFFER)
+            map_put(of, PTR_KEY(p->inputs.at[i].arg.text), (void *)(uintptr_t)p->inputs.at[i].name);
+    for (uint32_t i = 0; i < p->graph.nops; i++) {
+        const PtOp *op = &p->graph.ops[i];
+        const char *name =
+            op->nin && op->in[0].kind == PT_TENSOR ? map_get(of, PTR_KEY(op->in[0].text)) : NULL;
+
+        if (name && op->in_place)
+            map_put(im->states, PTR_KEY(name), (void *)(uintptr_t)name);
+        if (!name || (!op->in_place && op->row->alias == PLAIN))
+            continue;
+        for (uint32_t k = 0; k < op->nout; k++)
+            for (uint32_t d = 0; d < (op->out[k].kind == PT_LIST ? op->out[k].n : 1); d++) {
+                const PtArg *to = op->out[k].kind == PT_LIST ? &op->out[k].at[d] : &op->out[k];
+
+                if (to->kind == PT_TENSOR)
+                    map_put(of, PTR_KEY(to->text), (void *)(uintptr_t)name);
+            }
+    }
+    for (uint32_t i = 0; i < p->outputs.n; i++)
+        for (uint32_t k = 0; k < p->inputs.n; k++)
+            if (p->outputs.at[i].kind == PT_CHANGED && p->inputs.at[k].kind == PT_BUFFER &&
+                p->inputs.at[k].name == p->outputs.at[i].name)
+                map_put(im->states, PTR_KEY(p->inputs.at[k].name), im);
+}
+
 static void see_inputs(PtImport *im, Loc loc)
 {
     const PtProgram *p = im->program;
@@ -327,10 +381,13 @@ static bool import_inputs(PtImport *im, const PtArchive *archive, const ImportOp
     for (uint32_t i = 0; i < archive->payloads.n; i++)
         map_put(payloads, PTR_KEY(archive->payloads.at[i]->name), archive->payloads.at[i]);
     see_inputs(im, loc);
+    find_states(im);
     for (uint32_t i = 0; i < p->inputs.n && ok; i++) {
         const PtInput *in = &p->inputs.at[i];
 
-        if (in->kind == PT_PARAMETER)
+        if (in->kind == PT_BUFFER && map_get(im->states, PTR_KEY(in->name)))
+            ok = take_state(im, in, payloads, loc, params);
+        else if (in->kind == PT_PARAMETER || in->kind == PT_BUFFER)
             ok = take_parameter(im, in, payloads, loc);
         else if (in->kind == PT_USER && !is_literal(&in->arg))
             ok = take_input(im, in, o, loc, params);
@@ -448,6 +505,26 @@ static bool import_tensors(PtImport *im, const ImportOptions *o, Loc loc, NamedV
     return true;
 }
 
+/* What states are behind the program. */
+static bool import_states(PtImport *im, Loc loc, NamedValues *r)
+{
+    const PtProgram *p = im->program;
+
+    for (uint32_t i = 0; i < p->inputs.n; i++) {
+        const PtInput *in = &p->inputs.at[i];
+        PtArg          a = in->arg;
+
+        if (in->kind != PT_BUFFER || !map_get(im->states, PTR_KEY(in->name)))
+            continue;
+        for (uint32_t k = 0; k < p->outputs.n; k++)
+            if (p->outputs.at[k].kind == PT_CHANGED && p->outputs.at[k].name == in->name)
+                a = p->outputs.at[k].arg;
+        if (!add_result(im, r, intern_printf(im->c->strings, "%s_out", in->name), &a, loc))
+            return false;
+    }
+    return true;
+}
+
 static bool import_outputs(PtImport *im, const ImportOptions *o, Loc loc, NamedValues *r)
 {
     const PtProgram *p = im->program;
@@ -455,15 +532,16 @@ static bool import_outputs(PtImport *im, const ImportOptions *o, Loc loc, NamedV
     for (uint32_t i = 0; i < p->outputs.n; i++) {
         const PtOutput *out = &p->outputs.at[i];
 
-        if (out->kind == PT_CHANGED && is_user_input(p, out->name))
-            continue; /* the caller's memory stays as it is */
+        if (out->kind == PT_CHANGED &&
+            (is_user_input(p, out->name) || map_get(im->states, PTR_KEY(out->name))))
+            continue; /* the caller's memory stays as it is; states come last */
         if (out->kind != PT_RESULT)
             return not_kept(im, out, loc);
         if (!o->only_tensors && out->arg.kind != PT_NONE &&
             !add_result(im, r, out->name, &out->arg, loc))
             return false;
     }
-    return import_tensors(im, o, loc, r) &&
+    return import_tensors(im, o, loc, r) && (o->only_tensors || import_states(im, loc, r)) &&
            (r->at.n > 0 || error_at(im->c, E_IMPORT, loc, "the model has no outputs"));
 }
 

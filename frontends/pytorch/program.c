@@ -279,9 +279,10 @@ static PtInput input_of(Reading *r, const json_t *x)
 
     static const struct {
         const char *kind, *name;
-    } payloads[] = {{"parameter", "parameter_name"},
-                    {"buffer", "buffer_name"},
-                    {"tensor_constant", "tensor_constant_name"}};
+        PtInputKind is;
+    } payloads[] = {{"parameter", "parameter_name", PT_PARAMETER},
+                    {"buffer", "buffer_name", PT_BUFFER},
+                    {"tensor_constant", "tensor_constant_name", PT_PARAMETER}};
 
     if (!kind) {
         bad(r, "an input of the signature");
@@ -295,7 +296,7 @@ static PtInput input_of(Reading *r, const json_t *x)
     }
     for (uint32_t i = 0; i < COUNT(payloads); i++)
         if (!strcmp(kind, payloads[i].kind)) {
-            in.kind = PT_PARAMETER;
+            in.kind = payloads[i].is;
             in.arg = named(r, json_object_get(v, "arg"), PT_TENSOR);
             in.name = text_of(r, json_object_get(v, payloads[i].name), "the name of a parameter");
         }

@@ -32,8 +32,8 @@
  * Values.  What torch.export gives may still change tensors in place, views of others too.  A value
  * is a PtTensor, which several names share after an operation in place; a view knows what it is a
  * view of and the node that made it, so a change of the view is written back to its base, and a
- * change of the base makes the view anew when it is read next (alias.c).  A buffer of the model
- * that the graph changes is an error that names it.
+ * change of the base makes the view anew when it is read next (alias.c).  A buffer that the graph
+ * changes is a state: an input of its name, and a result NAME_out.
  *
  * Names.  Inputs are called as the program does, after the arguments of forward(); results by the
  * key of the dictionary that they are in, or by their place: output_0.
@@ -129,7 +129,7 @@ struct PtGraph {
     Map     *metas; /* interned name -> PtMeta */
 };
 
-typedef enum { PT_USER, PT_PARAMETER, PT_CONSTANT, PT_UNUSED, PT_UNKNOWN } PtInputKind;
+typedef enum { PT_USER, PT_PARAMETER, PT_BUFFER, PT_CONSTANT, PT_UNUSED, PT_UNKNOWN } PtInputKind;
 typedef struct {
     PtInputKind kind;
     PtArg       arg;
@@ -261,6 +261,7 @@ typedef struct PtImport {
     uint32_t         scopes; /* branches so far */
     bool             script; /* it is TorchScript: element types have its numbers */
     GlobalDefs       functions;
+    Map             *states; /* interned names of buffers that the program changes */
     VEC(const char *) bound; /* names of dimensions that a run decides */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
 } PtImport;

@@ -357,6 +357,35 @@ def decomposed():
            [random(1, 3, 6, 6)])
 
 
+class Kept(nn.Module):
+    """Buffers that a run changes, one of them by a view: inputs, and results as they are then."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.randn(3, 4))
+        self.register_buffer("runs", torch.tensor(2))
+
+    def forward(self, x):
+        y = x + self.cache
+        self.cache[1:].mul_(0.5)
+        self.cache.add_(y)
+        self.runs.add_(1)
+        return y * self.runs
+
+
+@family
+def states():
+    for core in (False, True):
+        net, x = Kept(), random(3, 4)
+        before = {f"in.{n}": b.clone().numpy() for n, b in net.named_buffers()}
+        record("states" + "_core" * core, net, [x], core=core)
+        path = os.path.join(FOLDER, "run_states" + "_core" * core + ".npz")
+        after = {f"out.{n}_out": b.numpy() for n, b in net.named_buffers()}
+        with numpy.load(path) as had:
+            arrays = dict(had)
+        numpy.savez_compressed(path, **arrays, **before, **after)
+
+
 class Quiet(nn.Module):
     def forward(self, x):
         with torch.no_grad():
