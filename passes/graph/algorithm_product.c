@@ -1,8 +1,8 @@
 /* Algorithms of nn.dense, nn.matmul and nn.batch_matmul: direct, through a panel, in fours, by
  * Strassen.
  *
- * Data [n, k] that are no weights have to be turned in every run; without a panel, a vector of them
- * is gathered number by number.  Data [k, n] are read in pieces, a tile's columns of each row,
+ * Data [n, k] that are no weights have to be transposed in every run; without a panel, a vector of
+ * them is gathered number by number.  Data [k, n] are read in pieces, a tile's columns of each row,
  * which many rows of the product make dearer than one copy in which the pieces lie in order.
  *
  * Strassen's algorithm takes seven products of quarters instead of eight; sums of quarters of the
@@ -18,7 +18,7 @@ typedef struct {
     double  macs, cells; /* of y */
     double  n, k;        /* 0: a run decides */
     int64_t lanes;
-    bool    turned; /* y is [n, k] */
+    bool    transposed; /* y is [n, k] */
 } Work;
 
 static double cells_of(const Type *t)
@@ -33,7 +33,7 @@ static double cells_of(const Type *t)
 static Work work_of(const Ctx *c, const Expr *e)
 {
     const Type *x = call_arg(e, 0)->type, *y = call_arg(e, 1)->type;
-    Work        w = {.machine = machine_of(c->target), .cells = cells_of(y), .turned = true};
+    Work        w = {.machine = machine_of(c->target), .cells = cells_of(y), .transposed = true};
     bool        across = false; /* x is [k, m] */
     int64_t     n, k;
 
@@ -41,14 +41,14 @@ static Work work_of(const Ctx *c, const Expr *e)
     w.lanes = w.lanes < 1 ? 1 : w.lanes;
     if (call_is(e, "nn.matmul")) {
         across = ATTRS_OF(MatmulAttrs, e)->transpose_a;
-        w.turned = ATTRS_OF(MatmulAttrs, e)->transpose_b;
+        w.transposed = ATTRS_OF(MatmulAttrs, e)->transpose_b;
     } else if (call_is(e, "nn.batch_matmul")) {
         across = ATTRS_OF(BatchMatmulAttrs, e)->transpose_a;
-        w.turned = ATTRS_OF(BatchMatmulAttrs, e)->transpose_b;
+        w.transposed = ATTRS_OF(BatchMatmulAttrs, e)->transpose_b;
     }
     if (type_dim(y, y->n - 1, &n) && type_dim(y, y->n - 2, &k)) {
-        w.n = (double)(w.turned ? k : n);
-        w.k = (double)(w.turned ? n : k);
+        w.n = (double)(w.transposed ? k : n);
+        w.k = (double)(w.transposed ? n : k);
     }
     w.macs = cells_of(e->type) * (double)x->dims[x->n - (across ? 2 : 1)]->lo;
     return w;
@@ -72,7 +72,7 @@ double time_product(Ctx *c, const Expr *call, const Algorithm *a)
     double      t = dense_cycles(&w.machine, w.macs, w.cells, w.lanes), times = matrices(&w, y);
 
     (void)a;
-    if (w.turned && !is_weight(y))
+    if (w.transposed && !is_weight(y))
         return w.macs;
     if (dtype_is_int(y->type->dtype))
         return conv_bytes_cycles(&w.machine, w.macs, w.cells, w.lanes);
@@ -90,11 +90,11 @@ double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
     double times = matrices(&w, y);
 
     if (!has_vectors(c->target) || is_weight(y) || !dtype_eq(y->type->dtype, DT_F32) ||
-        (!w.turned && (times < 1 || w.macs / w.cells < 2)))
+        (!w.transposed && (times < 1 || w.macs / w.cells < 2)))
         return NEVER;
     return dense_cycles(&w.machine, w.macs, w.cells, w.lanes) +
-           (w.turned ? panel_copy_cycles(&w.machine, w.cells)
-                     : times * pieces_copy_cycles(&w.machine, w.n, w.k, w.cells));
+           (w.transposed ? panel_copy_cycles(&w.machine, w.cells)
+                         : times * pieces_copy_cycles(&w.machine, w.n, w.k, w.cells));
 }
 
 double time_dense_fours(Ctx *c, const Expr *call, const Algorithm *a)

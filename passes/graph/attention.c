@@ -157,9 +157,9 @@ static bool may_lie(const uint32_t *axes, uint32_t n, Role role)
     return axes[n - 1] == n - 1 || (role == KEYS && axes[n - 2] == n - 1);
 }
 
-/* The operand of a product, `turned` if its last two dimensions stand the other way round than
+/* The operand of a product, `transposed` if its last two dimensions stand the other way round than
  * nn.attention has them.  Numbers that it is multiplied by go to *scale. */
-static bool operand_of(Ctx *c, const Expr *e, bool turned, const Shape *scores, Role role,
+static bool operand_of(Ctx *c, const Expr *e, bool transposed, const Shape *scores, Role role,
                        double *scale, Operand *o)
 {
     uint32_t    n = scores->n, axes[MAX_DIMS];
@@ -171,7 +171,7 @@ static bool operand_of(Ctx *c, const Expr *e, bool turned, const Shape *scores, 
         else if (is_batch_view(e))
             e = call_arg(e, 0);
         else if (swaps_last(e))
-            e = call_arg(e, 0), turned = !turned;
+            e = call_arg(e, 0), transposed = !transposed;
         else
             break;
     }
@@ -179,7 +179,7 @@ static bool operand_of(Ctx *c, const Expr *e, bool turned, const Shape *scores, 
         return false;
     for (uint32_t i = 0; i < n; i++)
         o->axes[i] = i;
-    if (turned)
+    if (transposed)
         o->axes[n - 1] = n - 2, o->axes[n - 2] = n - 1;
     while (call_is(e, "transpose")) {
         for (uint32_t i = 0; i < n; i++)

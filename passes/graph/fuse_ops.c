@@ -240,14 +240,14 @@ static bool reduces_rows(const Expr *e)
 }
 
 /* Behind a heavy call: cell by cell, and no second heavy call in the kernel.  A transposition is
- * one of its own on CPUs, where its tiles are turned in registers. */
+ * one of its own on CPUs, where its tiles are transposed in registers. */
 static bool fits_heavy(const Fuse *f, const Node *n, Node *p)
 {
-    bool turned = call_is(p->e, "transpose") && stores_apart(f->c->target);
+    bool transposed = call_is(p->e, "transpose") && stores_apart(f->c->target);
 
-    return (turned || (p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type))) &&
+    return (transposed || (p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type))) &&
            (find(p) == find((Node *)n) ||
-            find(p)->group_kind <= (turned ? FUSE_INJECTIVE : FUSE_BROADCAST));
+            find(p)->group_kind <= (transposed ? FUSE_INJECTIVE : FUSE_BROADCAST));
 }
 
 /* Behind the reduction r. */

@@ -65,8 +65,9 @@ static uint64_t pair_key(uint32_t u, uint32_t v)
 
 void pbqp_edge(Pbqp *g, uint32_t u, uint32_t v, const double *cost)
 {
-    bool      turned = u > v;
-    uint32_t  a = turned ? v : u, b = turned ? u : v, na = g->nodes.at[a].n, nb = g->nodes.at[b].n;
+    bool     transposed = u > v;
+    uint32_t a = transposed ? v : u, b = transposed ? u : v, na = g->nodes.at[a].n,
+             nb = g->nodes.at[b].n;
     uintptr_t at = (uintptr_t)map_get(g->between, pair_key(a, b));
 
     if (!at) {
@@ -85,7 +86,7 @@ void pbqp_edge(Pbqp *g, uint32_t u, uint32_t v, const double *cost)
     double *to = g->edges.at[at - 1].cost;
     for (uint32_t i = 0; i < na; i++)
         for (uint32_t k = 0; k < nb; k++)
-            to[i * nb + k] += turned ? cost[k * na + i] : cost[i * nb + k];
+            to[i * nb + k] += transposed ? cost[k * na + i] : cost[i * nb + k];
 }
 
 static double edge_cost(const Pbqp *g, const Edge *e, uint32_t at, uint32_t mine, uint32_t other)
