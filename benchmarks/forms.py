@@ -5,7 +5,7 @@
     forms.py torch WORK [NETWORK..] ..
 
 keras: .keras, .h5, a SavedModel, a frozen graph, .tflite and .onnx, beside LiteRT (with XNNPACK) and TensorFlow (the frozen graph in
-its graph executor).  torch: TorchScript, a program of torch.export, and .onnx by both exporters, beside PyTorch eager.
+its graph executor).  torch: TorchScript, a program of torch.export, and .onnx by both exporters, beside PyTorch, eager and by torch.compile.
 
 All run in turns in one process, one thread each; a figure is the median of the turns' least times in ms of processor time.
 `to ONNX` is the slowest form's time by that of the ONNX form, `kernels` says whether all forms have the same kernels, equally
@@ -226,6 +226,17 @@ def load_eager(stem, make):
     return run
 
 
+def load_compiled(stem, make):
+    import torch
+    net, x = torch_network(make)
+    compiled = torch.compile(net)
+
+    def run():
+        with torch.inference_mode():
+            return [compiled(x).numpy()]
+    return run
+
+
 def begin_torch():
     import torch
     torch.set_num_threads(1)
@@ -276,7 +287,7 @@ FAMILIES = {
                                                          "tflite": ".tflite"},
               {"LiteRT": lambda stem, make, x: load_litert(stem, x), "TensorFlow": lambda stem, make, x: load_tensorflow(stem, x)}),
     "torch": (begin_torch, torch_networks, write_torch, {"onnx": ".onnx", "dynamo": ".dynamo.onnx", "pt": ".pt", "pt2": ".pt2"},
-              {"PyTorch": lambda stem, make, x: load_eager(stem, make)}),
+              {"PyTorch": lambda stem, make, x: load_eager(stem, make), "torch.compile": lambda stem, make, x: load_compiled(stem, make)}),
 }
 
 
