@@ -48,3 +48,51 @@ bool keras_center_crop(KerasNode *n)
     }
     return x && keras_image_done(n, x);
 }
+
+/* ---- contrast --------------------------------------------------------------------------------------- */
+
+static bool value_range(const KerasNode *n, double *lo, double *hi)
+{
+    const json_t *v = keras_json(n, "value_range");
+
+    *lo = 0;
+    *hi = 255;
+    if (!v)
+        return true;
+    if (json_array_size(v) != 2)
+        return keras_error(n, E_IMPORT, "a value_range of %zu numbers", json_array_size(v));
+    *lo = json_number_value(json_array_get(v, 0));
+    *hi = json_number_value(json_array_get(v, 1));
+    return *lo < *hi || keras_error(n, E_IMPORT, "a value_range from %g to %g", *lo, *hi);
+}
+
+/* x * factor + offset */
+static const Expr *scaled(const Build *b, const Expr *x, double factor, double offset)
+{
+    if (factor == 1 && offset == 0)
+        return x;
+    x = build_by(b, "multiply", x, factor);
+    return x ? build_by(b, "add", x, offset) : NULL;
+}
+
+/* From the darkest cell to the lightest one of each channel; what has one value stays. */
+bool keras_auto_contrast(KerasNode *n)
+{
+    static const int64_t axes[] = {1, 2};
+    const Build         *b = &n->b;
+    const Expr          *x = keras_in(n), *y, *low, *scale;
+    double               lo, hi;
+
+    if (!x || !keras_rank(n, x, 4, 4) || !value_range(n, &lo, &hi))
+        return false;
+    x = build_cast(b, x, n->dtype);
+    y = scaled(b, x, 255 / (hi - lo), -lo * 255 / (hi - lo));
+    low = y ? build_reduce(b, "min", y, 2, axes, true) : NULL;
+    scale = low ? build_sub(b, build_reduce(b, "max", y, 2, axes, true), low) : NULL;
+    scale = scale ? build_div(b, build_scalar(b, scale, 255), scale) : NULL;
+    if (!scale)
+        return false;
+    y = build_sub(b, build_mul(b, y, scale), build_mul(b, low, scale));
+    y = scaled(b, build_clip(b, y, 0, 255), (hi - lo) / 255, lo);
+    return keras_done(n, build_where(b, build1(b, "isnan", y, NULL), x, y));
+}

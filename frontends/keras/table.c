@@ -77,17 +77,19 @@ bool keras_row_has(const KerasRow *row, const char *setting)
 
 /* ---- weights ---------------------------------------------------------------------------------------- */
 
-/* "use_bias": is true or absent; "!mean": is null; "score_mode=concat": is that text. */
+/* "use_bias": is true or absent; "!mean": is null; "score_mode=concat": is that text;
+ * "mode!=imag": is not. */
 static bool holds(const json_t *config, const char *when)
 {
     const char *is = strchr(when, '=');
+    bool        other = is && is > when && is[-1] == '!';
     char        name[64];
 
-    snprintf(name, sizeof name, "%.*s", (int)(is ? is - when : (long)strlen(when)), when);
+    snprintf(name, sizeof name, "%.*s", (int)(is ? is - other - when : (long)strlen(when)), when);
     if (is) {
         const char *text = json_string_value(keras_setting(config, name));
 
-        return text && !strcmp(text, is + 1);
+        return (text && !strcmp(text, is + 1)) != other;
     }
     if (*name == '!') {
         const json_t *x = keras_setting(config, name + 1);

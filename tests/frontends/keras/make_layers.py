@@ -346,6 +346,27 @@ def augmentation():
         ("RandomPerspective", {}), ("RandomSharpness", dict(factor=0.3)), ("RandomInvert", {}), ("RandomGaussianBlur", {}))]
 
 
+@new
+def contrast():
+    i = inputs(x=(6, 5, 3))
+    x = i["x"]
+    return i, [L.AutoContrast(name="bytes")(x), L.AutoContrast(value_range=(-1, 1), name="small")(x),
+               L.AutoContrast(name="flat")(L.MaxPooling2D((6, 5), name="one")(x)), L.RandomPosterization(3, name="posterized")(x),
+               L.Solarization(name="solarized")(x)]
+
+
+@new
+def spectrum():
+    """Needs scipy for the windows that the kernels begin with."""
+    i = inputs(x=(40, 2), y=(2, 40))
+    x, y = i.values()
+    out = [L.STFTSpectrogram(mode=mode, frame_length=8, frame_step=3, fft_length=10, name=mode)(x)
+           for mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft")]
+    return i, out + [L.STFTSpectrogram(frame_length=8, padding="same", expand_dims=True, name="apart")(x),
+                     L.STFTSpectrogram(frame_length=8, data_format="channels_first", name="first")(y),
+                     L.STFTSpectrogram(frame_length=8, data_format="channels_first", expand_dims=True, name="first_apart")(y)]
+
+
 @family
 def attention():
     i = inputs(q=(5, 6), v=(4, 6), k=(4, 6))
