@@ -57,6 +57,7 @@ OUTPUTS = {
     "_contrib_MultiProposal": "output score", "SliceChannel": "#", "_split_v2": "#", "topk": "#ret_typ=indices|mask", "sort": "#", "moments": "#",
     "amp_multicast": "#", "_contrib_quantize_v2": "#", "_contrib_requantize": "#", "_contrib_box_nms": "#",
     "_cond": "#num_outputs=1", "_foreach": "#num_outputs=1", "_while_loop": "#num_outputs=1",
+    "_npi_var": "var mean", "_npi_std": "std mean", "_npi_matmul": "out",
     "_contrib_quantized_act": QUANTIZED, "_contrib_quantized_pooling": QUANTIZED, "_contrib_quantized_flatten": QUANTIZED,
     "_contrib_quantized_concat": QUANTIZED, "_contrib_quantized_batch_norm": QUANTIZED,
     "_contrib_quantized_ring_buffer": QUANTIZED, "_sg_mkldnn_conv": QUANTIZED, "_sg_mkldnn_fully_connected": QUANTIZED,
@@ -76,7 +77,8 @@ ALIASES = {
     "__add_scalar__": "_plus_scalar", "__sub_scalar__": "_minus_scalar", "__rsub_scalar__": "_rminus_scalar",
     "__mul_scalar__": "_mul_scalar", "__div_scalar__": "_div_scalar", "__rdiv_scalar__": "_rdiv_scalar",
     "__pow_scalar__": "_power_scalar", "__rpow_scalar__": "_rpower_scalar",
-    "_npi_copy": "_np_copy", "_npi_transpose": "_np_transpose", "_npi_squeeze": "_np_squeeze",
+    "_npi_copy": "_np_copy", "contrib_fifo_buffer": "ring_buffer", "_contrib_quantized_fifo_buffer": "_contrib_quantized_ring_buffer",
+    "_npi_transpose": "_np_transpose", "_npi_squeeze": "_np_squeeze",
 }
 
 

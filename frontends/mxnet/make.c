@@ -24,7 +24,7 @@ bool mx_full(MxNode *n)
     if (!strcmp(n->row->name, "_full"))
         value = mx_float(n, "value");
     else
-        value = !strcmp(n->row->name, "_ones");
+        value = str_ends(n->row->name, "ones");
     for (uint32_t i = 0; i < v.n; i++)
         at[i] = at[i] == 0 ? 1 : at[i];
     return mx_done(n, filled(&n->b, t, value, dims_of_i64(n->b.c, at, v.n)));

@@ -78,14 +78,14 @@ bool mx_log1p(MxNode *n)
 
 bool mx_log_base(MxNode *n)
 {
-    double base = !strcmp(n->row->name, "log2") ? M_LN2 : M_LN10;
+    double base = strstr(n->row->name, "log2") ? M_LN2 : M_LN10;
 
     return mx_done(n, build_by(&n->b, "divide", build1(&n->b, "log", n->in[0], NULL), base));
 }
 
 bool mx_degrees(MxNode *n)
 {
-    double by = !strcmp(n->row->name, "degrees") ? 180 / M_PI : M_PI / 180;
+    double by = strstr(n->row->name, "degrees") ? 180 / M_PI : M_PI / 180;
 
     return mx_done(n, build_by(&n->b, "multiply", n->in[0], by));
 }
@@ -338,6 +338,14 @@ bool mx_np_scalar(MxNode *n)
 bool mx_np_reverse_scalar(MxNode *n)
 {
     return mx_done(n, by_scalar(n, np_operand(n), true));
+}
+
+bool mx_np_compare_scalar(MxNode *n)
+{
+    const Expr *x = np_operand(n);
+
+    return mx_done(n, build2(&n->b, n->row->relay, x,
+                             x ? build_scalar(&n->b, x, mx_float(n, "scalar")) : NULL, NULL));
 }
 
 /* A number where the condition does not hold, or where it does. */

@@ -222,6 +222,8 @@ const Expr *mx_truth(const Build *b, const Expr *x); /* not 0 */
 const Expr *mx_dense(MxNode *n, const Expr *x, const Expr *w, const char *out_dtype);
 const Expr *mx_bias(const Build *b, const Expr *y, const Expr *bias, uint32_t axis);
 const Expr *mx_pool(MxNode *n, const Expr *x);
+/* Of matrices, or of batches of them: BuildEinsum.product. */
+const Expr *mx_product(const Build *b, void *user, const Expr *x, const Expr *y);
 
 /* The converters of ops.def. */
 #define none NULL

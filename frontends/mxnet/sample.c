@@ -129,7 +129,7 @@ static bool read_window(MxNode *n, BuildWindow *w)
     return true;
 }
 
-static const Expr *product(const Build *b, void *user, const Expr *x, const Expr *y)
+const Expr *mx_product(const Build *b, void *user, const Expr *x, const Expr *y)
 {
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
 
@@ -149,7 +149,7 @@ bool mx_deformable_convolution(MxNode *n)
                         .ends = !masked,
                         .group = mx_int(n, "num_group"),
                         .parts = mx_int(n, "num_deformable_group"),
-                        .product = product};
+                        .product = mx_product};
 
     for (uint32_t i = 0; i <= weight; i++)
         if (!mx_rank(n, i, 4, 4))

@@ -8,5 +8,6 @@ LSTM needs MXNET_MKLDNN_ENABLED=1, all others are recorded without it.
 from record import main
 import ops_cells  # noqa: F401
 import ops_nn  # noqa: F401
+import ops_numpy  # noqa: F401
 
 main()
