@@ -345,9 +345,10 @@ void job_signature_json(Job *job, StrBuf *s)
 
 static void model_json(Driver *driver, Job *job)
 {
-    uint32_t *n = count_operators(job->c, job->k.imported);
-    StrBuf    s = strbuf(driver->arena);
-    bool      first = true;
+    uint32_t         *n = count_operators(job->c, job->k.imported);
+    StrBuf            s = strbuf(driver->arena);
+    bool              first = true;
+    const WeightCount w = count_weights(job->c, job->k.imported);
 
     str_add(&s, "{");
     job_signature_json(job, &s);
@@ -358,7 +359,11 @@ static void model_json(Driver *driver, Job *job)
         str_printf(&s, "%s\"%s\": %u", first ? "" : ", ", job->c->ops.at[i].text, n[i]);
         first = false;
     }
-    say(driver, "%s}}\n", s.at);
+    say(driver,
+        "%s}, \"weights\": {\"constants\": %u, \"numbers\": %lld, \"bytes\": %lld}, "
+        "\"multiply_adds\": %lld}\n",
+        s.at, w.n, (long long)w.cells, (long long)w.bytes,
+        (long long)relay_macs(job->c, job->k.imported));
 }
 
 static void model_text(Driver *driver, Job *job)
@@ -366,6 +371,7 @@ static void model_text(Driver *driver, Job *job)
     const Module *m = job->k.imported;
     const Expr   *f = module_func(m, "main");
     uint32_t     *n = count_operators(job->c, m);
+    WeightCount   w = count_weights(job->c, m);
 
     for (uint32_t i = 0; i < func_nparams(f); i++)
         say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
@@ -373,6 +379,8 @@ static void model_text(Driver *driver, Job *job)
     for (uint32_t i = 0; i < count_outputs(m); i++)
         say(driver, "output %s: %s\n", output_name(driver->arena, m, i),
             type_text(job->c, output_type(m, i)));
+    say(driver, "weights %lld in %u constants, %lld bytes; %lld multiply-adds\n",
+        (long long)w.cells, w.n, (long long)w.bytes, (long long)relay_macs(job->c, m));
     for (uint32_t i = 0; i < job->c->ops.n; i++)
         if (n[i])
             say(driver, "%6u %s\n", n[i], job->c->ops.at[i].text);

@@ -286,6 +286,32 @@ int64_t relay_macs(Ctx *c, const Module *m)
     return macs;
 }
 
+WeightCount count_weights(Ctx *c, const Module *m)
+{
+    GlobalList  reached = module_reached(c, m);
+    Map        *had = map_new(c->scratch);
+    WeightCount w = {0};
+
+    for (uint32_t k = 0; k < reached.n; k++) {
+        ExprList list = expr_post_order(c, reached.at[k].func);
+
+        for (uint32_t i = 0; i < list.n; i++) {
+            const Expr  *e = list.at[i];
+            const Const *value = e->kind == EXPR_CONST ? e->u.constant : NULL;
+            int64_t      cells;
+
+            if (!value || !e->type->n || map_get(had, PTR_KEY(value)) ||
+                !type_elems(e->type, &cells))
+                continue;
+            map_put(had, PTR_KEY(value), (void *)(uintptr_t)value);
+            w.n++;
+            w.cells += cells;
+            w.bytes += (int64_t)value->data.n;
+        }
+    }
+    return w;
+}
+
 uint32_t *count_operators(Ctx *c, const Module *m)
 {
     GlobalList reached = module_reached(c, m);

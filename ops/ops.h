@@ -106,6 +106,12 @@ bool op_has_adjoint(const Op *op);
  * compiled code does; at most, where dimensions are dynamic; of one round, where a run decides how
  * many a loop has. */
 int64_t relay_macs(Ctx *c, const Module *m);
+/* Its constants of at least one dimension, each once. */
+typedef struct {
+    uint32_t n;
+    int64_t  cells, bytes;
+} WeightCount;
+WeightCount count_weights(Ctx *c, const Module *m);
 /* Calls of each operator, by its id, in all functions that a run may come to; in c->arena. */
 uint32_t *count_operators(Ctx *c, const Module *m);
 
