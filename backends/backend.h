@@ -40,8 +40,9 @@ typedef struct {
      * recorded where the value is wrong. */
     bool (*word)(Ctx *c, Target *t, const char *name, const char *value);
     const char *const *words; /* their names, NULL behind the last */
-    /* Optional: behind all words; adds those that count to the canonical string. */
-    void (*canonical)(Ctx *c, Target *t, StrBuf *text);
+    /* Optional: behind all words; adds those that count to the canonical string.  False with
+     * E_TARGET recorded where they do not go together. */
+    bool (*canonical)(Ctx *c, Target *t, StrBuf *text);
     /* The program of all device functions of a module, as text. */
     bool (*source)(Ctx *c, const TirModule *m, StrBuf *out);
     /* Optional: what drivers load, the best first; NULL: they take the text. */

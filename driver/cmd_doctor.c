@@ -88,12 +88,21 @@ static Devices find_devices(Arena *a, const Backend *b)
     return out;
 }
 
+/* Several backends may make code for one kind. */
+static bool has_kind(const DevicesVec *v, uint32_t kind)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->at[i].backend->device->kind == kind)
+            return true;
+    return false;
+}
+
 static void find_all_devices(Arena *a, DevicesVec *out)
 {
     const Backend *b;
 
     for (uint32_t i = 0; (b = backend_at(i, NULL)); i++)
-        if (b->device)
+        if (b->device && !has_kind(out, b->device->kind))
             vec_push(a, out, find_devices(a, b));
 }
 
@@ -106,7 +115,7 @@ typedef struct {
     const char   *cache;
     uint32_t      cache_entries;
     uint64_t      cache_bytes, cache_max;
-    DevicesVec    devices; /* by backend */
+    DevicesVec    devices; /* by kind */
 } Report;
 
 static void look_at_cache(Report *r)

@@ -7,7 +7,6 @@ static const char backend_words[] =
 #define BACKEND(name, about) #name "|"
 #define DEVICE(name, about, product, text, suffix, what) #name "|"
 #define SOURCE(name, about, product, text, suffix, what) #name "|"
-#define PLANNED(name) #name "*|"
 #include "backends/backends.def"
     ;
 

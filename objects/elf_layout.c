@@ -36,7 +36,7 @@ void elf_put_shdr(uint8_t *p, const ElfLayout *l, const ElfShdr *s)
     elf_put(p, l, s->name, 4);
     elf_put(p + 4, l, s->type, 4);
     elf_put(p + 8, l, s->flags, w);
-    elf_put(p + 8 + w, l, 0, w); /* address */
+    elf_put(p + 8 + w, l, s->address, w);
     elf_put(p + 8 + 2 * w, l, s->offset, w);
     elf_put(p + 8 + 3 * w, l, s->size, w);
     elf_put(p + 8 + 4 * w, l, s->link, 4);

@@ -5,6 +5,7 @@
  *   elf_layout.c  ... the bytes of its tables
  *   elf_write.c   ... objects for read-only data
  *   elf_merge.c   ... several objects as one, without a linker
+ *   code_object.c ... an object for an AMD GPU as a shared file
  *   relocs.c      relocations, of ELF and by format
  *   macho.c       Mach-O (macOS, iOS), both ways
  *   coff.c        COFF (Windows), both ways
@@ -31,6 +32,7 @@ enum { /* ObjectTarget.machine, as ELF numbers them; 0: none of these */
        MACHINE_ARM = 40,
        MACHINE_X86_64 = 62,
        MACHINE_AARCH64 = 183,
+       MACHINE_AMDGPU = 224,
        MACHINE_RISCV = 243
 };
 
@@ -147,6 +149,12 @@ bool elf_join(Diags *d, Arena *a, Bytes code, const char *section, const char *s
 /* Whether bytes that were kept somewhere are an object that can be merged, whose only global symbol
  * is `f`, for the machine of `like`. */
 bool elf_unit_fits(Arena *a, Bytes object, Bytes like);
+
+/* ---- code_object.c ---------------------------------------------------------------------------- */
+
+/* A relocatable object for an AMD GPU, whose code calls nothing outside, as the shared file that
+ * the GPU's driver loads.  E_PACK: it is none, or needs what only a linker or a loader can do. */
+bool elf_code_object(Diags *d, Arena *a, Bytes object, Bytes *out);
 
 /* ---- relocs.c ---------------------------------------------------------------------------------- */
 

@@ -171,8 +171,8 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         str_printf(&canon, " -max_shared_memory_per_block=%u", t.shared_bytes);
     if (t.warp != model->warp)
         str_printf(&canon, " -thread_warp_size=%u", t.warp);
-    if (b->device->canonical)
-        b->device->canonical(c, &t, &canon);
+    if (b->device->canonical && !b->device->canonical(c, &t, &canon))
+        return NULL;
     str_printf(&canon, ", %s", t.host->text);
     t.text = intern(c->strings, canon.at);
     return DUP_ARRAY(c->arena, &t, 1);

@@ -15,7 +15,7 @@
 
 extern const char *const cuda_words[];
 bool                     cuda_word(Ctx *c, Target *t, const char *name, const char *value);
-void                     cuda_canonical(Ctx *c, Target *t, StrBuf *text);
+bool                     cuda_canonical(Ctx *c, Target *t, StrBuf *text);
 bool                     cuda_is_ptx(const char *arch);
 
 /* ---- warp.c ------------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static uint32_t least_arch(Ctx *c, const Target *t)
     return least;
 }
 
-void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
+bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
 {
     const char *arch, *best = NULL;
     bool        ptx = false;
@@ -82,4 +82,5 @@ void cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         const char *rest;
         t->mcpu = intern_printf(c->strings, "%s compute_%u", t->mcpu, number_of(best, &rest));
     }
+    return true;
 }

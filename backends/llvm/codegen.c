@@ -158,23 +158,28 @@ static bool is_plain(const Stmt *s)
 }
 
 /* A loop's own metadata: LLVM unrolls only what is marked, and vectorises only what is plain. */
-static LLVMValueRef loop_id(Gen *g, bool plain, uint32_t rounds)
+static LLVMValueRef loop_id(Gen *g, bool plain)
 {
-    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word[2], off[2], parts[3], node;
+    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word, off[2], parts[3], node;
 
-    word[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
-    if (rounds) {
-        word[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.count", 22);
-        word[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
-    }
+    word = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
     off[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.vectorize.enable", 26);
     off[1] = LLVMValueAsMetadata(LLVMConstInt(g->i1, 0, false));
     parts[0] = self;
-    parts[1] = LLVMMDNodeInContext2(g->lc, word, rounds ? 2 : 1);
+    parts[1] = LLVMMDNodeInContext2(g->lc, &word, 1);
     parts[2] = LLVMMDNodeInContext2(g->lc, off, 2);
     node = LLVMMDNodeInContext2(g->lc, parts, plain ? 2 : 3);
     LLVMMetadataReplaceAllUsesWith(self, node);
     return LLVMMetadataAsValue(g->lc, node);
+}
+
+static void mark_loop(Gen *g, LLVMValueRef branch, const Stmt *s)
+{
+    LLVMValueRef id =
+        gen_is_kernel(g) ? gen_kernel_loop(g, s->u.loop.rounds) : loop_id(g, is_plain(s->kids[0]));
+
+    if (id)
+        LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9), id);
 }
 
 static void gen_for(Gen *g, const Stmt *s)
@@ -221,8 +226,7 @@ static void gen_for(Gen *g, const Stmt *s)
     LLVMAddIncoming(i, phi_in, phi_bb, 2);
     hi = LLVMBuildICmp(g->b, LLVMIntSLT, next, hi, "");
     hi = LLVMBuildCondBr(g->b, hi, body, done);
-    LLVMSetMetadata(hi, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9),
-                    loop_id(g, is_plain(s->kids[0]), gen_is_kernel(g) ? l->rounds : 0));
+    mark_loop(g, hi, s);
     gen_drop(g, mark);
     LLVMPositionBuilderAtEnd(g->b, done);
 }

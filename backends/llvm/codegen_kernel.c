@@ -10,6 +10,7 @@
 #include "backends/common/plain.h"
 #include "backends/llvm/llvm.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
@@ -81,6 +82,22 @@ void gen_bound(Gen *g, const Stmt *s)
     LLVMPositionBuilderAtEnd(g->b, done);
 }
 
+LLVMValueRef gen_kernel_loop(Gen *g, uint32_t rounds)
+{
+    LLVMMetadataRef self, count[2], parts[2], node;
+
+    if (!rounds)
+        return NULL;
+    self = LLVMTemporaryMDNode(g->lc, NULL, 0);
+    count[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.count", 22);
+    count[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
+    parts[0] = self;
+    parts[1] = LLVMMDNodeInContext2(g->lc, count, 2);
+    node = LLVMMDNodeInContext2(g->lc, parts, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    return LLVMMetadataAsValue(g->lc, node);
+}
+
 void gen_barrier(Gen *g)
 {
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, "block_barrier");
@@ -140,6 +157,23 @@ static void string_attr(Gen *g, const char *name, const char *value)
                                                       (unsigned)strlen(value)));
 }
 
+/* What a launch need not pass beside the arguments, nor set up, on AMD's GPUs. */
+static void spare_inputs(Gen *g)
+{
+    static const char *const always[] = {
+        "implicitarg-ptr",    "dispatch-ptr", "queue-ptr",     "dispatch-id",
+        "heap-ptr",           "hostcall-ptr", "default-queue", "completion-action",
+        "multigrid-sync-arg", "lds-kernel-id"};
+    static const char *const axes[] = {"workgroup-id-x", "workgroup-id-y", "workgroup-id-z",
+                                       "workitem-id-x",  "workitem-id-y",  "workitem-id-z"};
+
+    for (size_t i = 0; i < COUNT(always); i++)
+        string_attr(g, arena_printf(g->a, "amdgpu-no-%s", always[i]), "");
+    for (int i = 0; i < 6; i++)
+        if (!g->axis[i < 3 ? AXIS_BLOCK_X + i : AXIS_THREAD_X + i - 3])
+            string_attr(g, arena_printf(g->a, "amdgpu-no-%s", axes[i]), "");
+}
+
 /* Blocks have so many threads, along each axis; 0: a run decides. */
 static void launch_bounds(Gen *g, const Func *f)
 {
@@ -153,11 +187,14 @@ static void launch_bounds(Gen *g, const Func *f)
         all *= n[i];
     }
     if (g->arch == ARCH_AMDGPU) {
+        spare_inputs(g);
         string_attr(
             g, "amdgpu-flat-work-group-size",
             all ? arena_printf(g->a, "%llu,%llu", (unsigned long long)all, (unsigned long long)all)
                 : arena_printf(g->a, "1,%u", t->max_threads));
         string_attr(g, "uniform-work-group-size", "true");
+        if (t->warp == 64)
+            string_attr(g, "target-features", "+wavefrontsize64");
         return;
     }
     for (int i = 0; i < 3 && all; i++) {

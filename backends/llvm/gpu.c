@@ -4,6 +4,7 @@
  * and it is compiled in a context of its own, by any thread.  Schedules have arranged the loops:
  * LLVM unrolls what they marked and hoists what stands still; unrolling more, as LLVM's own -O3
  * does, makes kernels spill. */
+#include "backends/common/device.h"
 #include "backends/llvm/llvm.h"
 
 #include <llvm-c/Analysis.h>
@@ -102,7 +103,8 @@ static void optimise(Compile *k)
     static const char pipeline[] =
         "always-inline,function(sroa<modify-cfg>,early-cse<memssa>,"
         "instcombine<no-verify-fixpoint>,simplifycfg,loop-simplify,lcssa,loop-mssa(licm),"
-        "loop-unroll<O1>,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+        "loop-unroll<O2;no-partial;no-runtime>,sroa<modify-cfg>,early-cse<memssa>,"
+        "instcombine<no-verify-fixpoint>,"
         "simplifycfg,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),"
         "globaldce";
     LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
@@ -154,4 +156,26 @@ bool llvm_compile_kernel(Arena *a, const char *triple, const char *gpu, EmitKind
     LLVMContextDispose(k.lc);
     *log = k.why;
     return !k.why;
+}
+
+bool llvm_device_text(Ctx *c, const TirModule *m, const char *triple, KernelTextFn *text,
+                      StrBuf *out)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        const Func *f = m->funcs[i];
+        StrBuf      ir = strbuf(c->arena);
+        const char *log, *gpu;
+        Bytes       code;
+
+        if (f->kind != FUNC_DEVICE)
+            continue;
+        gpu = device_arch(c, f->target, 0);
+        if (!text(c, f->target, f, &ir))
+            return false;
+        if (!llvm_compile_kernel(c->arena, triple, gpu, EMIT_ASM, ir.at, &code, &log))
+            return error_at(c, E_CODEGEN, f->loc, "kernel '%s' is not compiled for %s: %s", f->name,
+                            gpu, log);
+        str_addn(out, (const char *)code.at, code.n);
+    }
+    return true;
 }

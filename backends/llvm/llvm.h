@@ -297,9 +297,11 @@ static inline bool gen_is_kernel(const Gen *g)
 }
 const char *gen_prelude(Arch arch); /* IR that modules of kernels begin with; NULL: none */
 /* A function of kind device; false with an error recorded. */
-bool         gen_kernel(Gen *g, const Func *f);
-void         gen_kernel_seq(Gen *g, const Stmt *s);
-void         gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
+bool gen_kernel(Gen *g, const Func *f);
+void gen_kernel_seq(Gen *g, const Stmt *s);
+void gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
+/* Metadata of a loop that is to be unrolled by so many rounds; NULL: LLVM decides. */
+LLVMValueRef gen_kernel_loop(Gen *g, uint32_t rounds);
 void         gen_barrier(Gen *g);
 LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name);
 
@@ -351,6 +353,11 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 uint32_t gpu_caps(Arch arch, const char *gpu);
 /* What kernels for that GPU, the least of a target's, have of functions and instructions. */
 void gpu_functions(Target *t, Arch arch, const char *gpu);
+/* All kernels of a device as assembly for the best of its GPUs, one behind the other. */
+typedef bool KernelTextFn(Ctx *c, const Target *t, const Func *f, StrBuf *out);
+bool         llvm_device_text(Ctx *c, const TirModule *m, const char *triple, KernelTextFn *text,
+                              StrBuf *out);
+
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 
 Jit  *llvm_jit(Ctx *c, const TirModule *m, const Target *t);

@@ -59,7 +59,7 @@ static const char *least(Ctx *c, const Target *t)
     return last;
 }
 
-static void canonical(Ctx *c, Target *t, StrBuf *text)
+static bool canonical(Ctx *c, Target *t, StrBuf *text)
 {
     const char *gpu;
 
@@ -68,6 +68,7 @@ static void canonical(Ctx *c, Target *t, StrBuf *text)
     for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
         str_printf(text, " -mcpu=%s", gpu);
     gpu_functions(t, ARCH_NVPTX, least(c, t));
+    return true;
 }
 
 /* ---- code ---------------------------------------------------------------------------------------- */
@@ -102,25 +103,9 @@ static bool images(Ctx *c, const TirModule *m, const Target *t, const CodegenOpt
     return device_images(c, &compiler, m, t, o, out);
 }
 
-/* All kernels as PTX of the best GPU, one module behind the other. */
 static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        const Func *f = m->funcs[i];
-        StrBuf      text = strbuf(c->arena);
-        const char *log;
-        Bytes       code;
-
-        if (f->kind != FUNC_DEVICE)
-            continue;
-        if (!kernel(c, f->target, f, &text))
-            return false;
-        if (!llvm_compile_kernel(c->arena, triple, device_arch(c, f->target, 0), EMIT_ASM, text.at,
-                                 &code, &log))
-            return error_at(c, E_CODEGEN, f->loc, "kernel '%s': %s", f->name, log);
-        str_addn(out, (const char *)code.at, code.n);
-    }
-    return true;
+    return llvm_device_text(c, m, triple, kernel, out);
 }
 
 /* As the target cuda (backends/cuda/cuda.c). */

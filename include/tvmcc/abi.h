@@ -80,7 +80,8 @@ enum { /* the device types of DLPack */
        TVMCC_DEVICE_OPENCL = 4,
        TVMCC_DEVICE_VULKAN = 7,
        TVMCC_DEVICE_METAL = 8,
-       TVMCC_DEVICE_ROCM = 10
+       TVMCC_DEVICE_ROCM = 10,
+       TVMCC_DEVICE_EXT = 12 /* one that none of these is */
 };
 
 enum { TVMCC_CODE_SOURCE = 0, TVMCC_CODE_BINARY = 1 };

@@ -1,4 +1,5 @@
-/* cuda.c: CUDA as a device, through the driver API.
+/* cuda.c: CUDA as a device, through the driver API, and ROCm, through HIP, which has the same calls
+ * by other names.
  *
  * The few calls we need are declared here.  Memory and kernels live in the device's primary
  * context, which code that uses CUDA's runtime library shares; it is made current for each call and
@@ -20,49 +21,54 @@ enum {
     CAPTURE_MODE_THREAD_LOCAL = 1,
     STREAM_NON_BLOCKING = 1,
     NOT_READY = 600,
-    ATTRIBUTE_INTEGRATED = 18,
+    CUDA_INTEGRATED = 18, /* attributes of a device */
+    HIP_INTEGRATED = 16,
     JIT_ERROR_LOG_BUFFER = 5,
     JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     MOST_ARGS = 512, /* 4 KiB */
     STAGING_BYTES = 1 << 20
 };
 
-/* CALL(name, parameters): every call returns an error code.  Those with _v2 are what the header's
- * names without it stand for. */
-#define CALLS(CALL)                                                                           \
-    CALL(cuInit, (uint32_t))                                                                  \
-    CALL(cuDeviceGetCount, (int *))                                                           \
-    CALL(cuDeviceGet, (int *, int))                                                           \
-    CALL(cuDeviceGetName, (char *, int, int))                                                 \
-    CALL(cuDeviceTotalMem_v2, (size_t *, int))                                                \
-    CALL(cuDeviceGetAttribute, (int *, int, int))                                             \
-    CALL(cuDevicePrimaryCtxRetain, (Handle *, int))                                           \
-    CALL(cuDevicePrimaryCtxRelease_v2, (int))                                                 \
-    CALL(cuCtxPushCurrent_v2, (Handle))                                                       \
-    CALL(cuCtxPopCurrent_v2, (Handle *))                                                      \
-    CALL(cuGetErrorString, (int, const char **))                                              \
-    CALL(cuMemAlloc_v2, (Pointer *, size_t))                                                  \
-    CALL(cuMemFree_v2, (Pointer))                                                             \
-    CALL(cuMemAllocHost_v2, (void **, size_t))                                                \
-    CALL(cuMemFreeHost, (void *))                                                             \
-    CALL(cuMemcpyHtoDAsync_v2, (Pointer, const void *, size_t, Handle))                       \
-    CALL(cuMemcpyDtoHAsync_v2, (void *, Pointer, size_t, Handle))                             \
-    CALL(cuMemcpyDtoDAsync_v2, (Pointer, Pointer, size_t, Handle))                            \
-    CALL(cuModuleLoadDataEx, (Handle *, const void *, uint32_t, int *, void **))              \
-    CALL(cuModuleUnload, (Handle))                                                            \
-    CALL(cuModuleGetFunction, (Handle *, Handle, const char *))                               \
-    CALL(cuLaunchKernel, (Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, \
-                          uint32_t, Handle, void **, void **))                                \
-    CALL(cuStreamCreate, (Handle *, uint32_t))                                                \
-    CALL(cuStreamDestroy_v2, (Handle))                                                        \
-    CALL(cuStreamSynchronize, (Handle))                                                       \
-    CALL(cuStreamQuery, (Handle))                                                             \
-    CALL(cuStreamBeginCapture_v2, (Handle, int))                                              \
-    CALL(cuStreamEndCapture, (Handle, Handle *))                                              \
-    CALL(cuGraphInstantiateWithFlags, (Handle *, Handle, unsigned long long))                 \
-    CALL(cuGraphDestroy, (Handle))                                                            \
-    CALL(cuGraphExecDestroy, (Handle))                                                        \
-    CALL(cuGraphLaunch, (Handle, Handle))
+/* CALL(id, CUDA's name, HIP's name, parameters): every call returns an error code.  Those with _v2
+ * are what the header's names without it stand for. */
+#define CALLS(CALL)                                                                             \
+    CALL(init, cuInit, hipInit, (uint32_t))                                                     \
+    CALL(device_count, cuDeviceGetCount, hipGetDeviceCount, (int *))                            \
+    CALL(device_get, cuDeviceGet, hipDeviceGet, (int *, int))                                   \
+    CALL(device_name, cuDeviceGetName, hipDeviceGetName, (char *, int, int))                    \
+    CALL(device_memory, cuDeviceTotalMem_v2, hipDeviceTotalMem, (size_t *, int))                \
+    CALL(device_attribute, cuDeviceGetAttribute, hipDeviceGetAttribute, (int *, int, int))      \
+    CALL(retain, cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain, (Handle *, int))          \
+    CALL(release, cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease, (int))              \
+    CALL(push, cuCtxPushCurrent_v2, hipCtxPushCurrent, (Handle))                                \
+    CALL(pop, cuCtxPopCurrent_v2, hipCtxPopCurrent, (Handle *))                                 \
+    CALL(error_string, cuGetErrorString, hipDrvGetErrorString, (int, const char **))            \
+    CALL(alloc, cuMemAlloc_v2, hipMalloc, (Pointer *, size_t))                                  \
+    CALL(free, cuMemFree_v2, hipFree, (Pointer))                                                \
+    CALL(alloc_host, cuMemAllocHost_v2, hipMemAllocHost, (void **, size_t))                     \
+    CALL(free_host, cuMemFreeHost, hipHostFree, (void *))                                       \
+    CALL(copy_in, cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync,                                     \
+         (Pointer, const void *, size_t, Handle))                                               \
+    CALL(copy_out, cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, (void *, Pointer, size_t, Handle)) \
+    CALL(copy, cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (Pointer, Pointer, size_t, Handle))    \
+    CALL(load, cuModuleLoadDataEx, hipModuleLoadDataEx,                                         \
+         (Handle *, const void *, uint32_t, int *, void **))                                    \
+    CALL(unload, cuModuleUnload, hipModuleUnload, (Handle))                                     \
+    CALL(function, cuModuleGetFunction, hipModuleGetFunction, (Handle *, Handle, const char *)) \
+    CALL(launch, cuLaunchKernel, hipModuleLaunchKernel,                                         \
+         (Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, Handle, \
+          void **, void **))                                                                    \
+    CALL(stream_create, cuStreamCreate, hipStreamCreateWithFlags, (Handle *, uint32_t))         \
+    CALL(stream_destroy, cuStreamDestroy_v2, hipStreamDestroy, (Handle))                        \
+    CALL(stream_wait, cuStreamSynchronize, hipStreamSynchronize, (Handle))                      \
+    CALL(stream_query, cuStreamQuery, hipStreamQuery, (Handle))                                 \
+    CALL(capture_begin, cuStreamBeginCapture_v2, hipStreamBeginCapture, (Handle, int))          \
+    CALL(capture_end, cuStreamEndCapture, hipStreamEndCapture, (Handle, Handle *))              \
+    CALL(instantiate, cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags,                \
+         (Handle *, Handle, unsigned long long))                                                \
+    CALL(graph_destroy, cuGraphDestroy, hipGraphDestroy, (Handle))                              \
+    CALL(exec_destroy, cuGraphExecDestroy, hipGraphExecDestroy, (Handle))                       \
+    CALL(graph_launch, cuGraphLaunch, hipGraphLaunch, (Handle, Handle))
 
 typedef struct {
     DeviceState state;
@@ -71,32 +77,48 @@ typedef struct {
     Handle      context, stream;
     char       *staging; /* pinned; NULL: none was to be had */
     size_t      staged;  /* bytes of it that copies may still read */
-#define FIELD(name, args) int(*name) args;
+#define FIELD(id, cuda, hip, args) int(*id) args;
     CALLS(FIELD)
+#undef FIELD
 } Cuda;
 
-static int32_t check(Cuda *cu, int code, const char *what)
+/* Their places among the driver's calls. */
+enum {
+#define NUMBER(id, cuda, hip, args) CALL_##id,
+    CALLS(NUMBER)
+#undef NUMBER
+};
+
+/* TVMCC_OK, or what the call of that number failed with. */
+static int32_t check(Cuda *cu, int code, int call)
 {
-    return tvmrt_device_check(&cu->state, code, what);
+    const char *name = cu->state.driver->calls[call].name;
+    char        plain[64];
+
+    if (!code)
+        return TVMCC_OK;
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(name, "_"), name);
+    return tvmrt_device_check(&cu->state, code, plain);
 }
+#define DO(cu, id, ...) check(cu, (cu)->id(__VA_ARGS__), CALL_##id)
 
 static const char *cu_error_text(DeviceState *state, int32_t code)
 {
     const char *text = NULL;
 
-    return ((Cuda *)state)->cuGetErrorString(code, &text) == 0 ? text : NULL;
+    return ((Cuda *)state)->error_string(code, &text) == 0 ? text : NULL;
 }
 
 static int32_t enter(Cuda *cu)
 {
-    return check(cu, cu->cuCtxPushCurrent_v2(cu->context), "cuCtxPushCurrent");
+    return DO(cu, push, cu->context);
 }
 
 static int32_t leave(Cuda *cu, int32_t rc)
 {
     Handle was;
 
-    cu->cuCtxPopCurrent_v2(&was);
+    cu->pop(&was);
     return rc;
 }
 
@@ -108,7 +130,7 @@ static Pointer pointer(const void *memory, size_t offset)
 /* All that was asked for has happened: the staging memory is free again. */
 static int32_t finish(Cuda *cu)
 {
-    int32_t rc = check(cu, cu->cuStreamSynchronize(cu->stream), "cuStreamSynchronize");
+    int32_t rc = DO(cu, stream_wait, cu->stream);
 
     cu->staged = 0;
     return rc;
@@ -129,10 +151,10 @@ static int32_t cu_poll(void *self)
 
     if (rc)
         return rc;
-    code = cu->cuStreamQuery(cu->stream);
+    code = cu->stream_query(cu->stream);
     if (!code)
         cu->staged = 0;
-    return leave(cu, code == NOT_READY ? 1 : check(cu, code, "cuStreamQuery"));
+    return leave(cu, code == NOT_READY ? 1 : check(cu, code, CALL_stream_query));
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -146,7 +168,7 @@ static int32_t cu_alloc(void *self, size_t bytes, void **memory)
     *memory = NULL;
     if (rc)
         return rc;
-    rc = check(cu, cu->cuMemAlloc_v2(&at, bytes), "cuMemAlloc");
+    rc = DO(cu, alloc, &at, bytes);
     *memory = rc ? NULL : (void *)(uintptr_t)at;
     return leave(cu, rc);
 }
@@ -157,7 +179,7 @@ static void cu_free(void *self, void *memory)
 
     if (enter(cu))
         return;
-    cu->cuMemFree_v2(pointer(memory, 0));
+    cu->free(pointer(memory, 0));
     leave(cu, 0);
 }
 
@@ -176,8 +198,7 @@ static int32_t cu_upload(void *self, void *memory, size_t offset, const void *ho
         if (cu->staged > STAGING_BYTES)
             cu->staged = STAGING_BYTES;
     }
-    rc = check(cu, cu->cuMemcpyHtoDAsync_v2(pointer(memory, offset), host, bytes, cu->stream),
-               "cuMemcpyHtoDAsync");
+    rc = DO(cu, copy_in, pointer(memory, offset), host, bytes, cu->stream);
     if (!rc && !staged)
         rc = finish(cu);
     return leave(cu, rc);
@@ -191,9 +212,7 @@ static int32_t cu_download_later(void *self, void *host, void *memory, size_t of
 
     if (rc)
         return rc;
-    return leave(
-        cu, check(cu, cu->cuMemcpyDtoHAsync_v2(host, pointer(memory, offset), bytes, cu->stream),
-                  "cuMemcpyDtoHAsync"));
+    return leave(cu, DO(cu, copy_out, host, pointer(memory, offset), bytes, cu->stream));
 }
 
 static int32_t cu_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
@@ -211,10 +230,8 @@ static int32_t cu_copy(void *self, void *to, size_t to_offset, void *from, size_
 
     if (rc)
         return rc;
-    return leave(cu, check(cu,
-                           cu->cuMemcpyDtoDAsync_v2(pointer(to, to_offset),
-                                                    pointer(from, from_offset), bytes, cu->stream),
-                           "cuMemcpyDtoDAsync"));
+    return leave(
+        cu, DO(cu, copy, pointer(to, to_offset), pointer(from, from_offset), bytes, cu->stream));
 }
 
 /* ---- programs ------------------------------------------------------------------------------------ */
@@ -232,7 +249,7 @@ static int32_t cu_module_load(void *self, uint32_t form, const void *code, size_
     (void)form, (void)bytes, (void)options;
     if (rc)
         return rc;
-    rc = check(cu, cu->cuModuleLoadDataEx(module, code, 2, words, values), "cuModuleLoadDataEx");
+    rc = DO(cu, load, module, code, 2, words, values);
     if (rc && *log) {
         size_t n = strlen(cu->state.error);
         snprintf(cu->state.error + n, sizeof cu->state.error - n, ":\n%s", log);
@@ -248,7 +265,7 @@ static void cu_module_free(void *self, void *module)
 
     if (enter(cu))
         return;
-    cu->cuModuleUnload(module);
+    cu->unload(module);
     leave(cu, 0);
 }
 
@@ -259,7 +276,7 @@ static int32_t cu_kernel(void *self, void *module, const char *name, void **kern
 
     if (rc)
         return rc;
-    rc = check(cu, cu->cuModuleGetFunction(kernel, module, name), name);
+    rc = DO(cu, function, kernel, module, name);
     if (rc)
         *kernel = NULL;
     return leave(cu, rc);
@@ -283,7 +300,7 @@ static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const
             continue;
         }
         if (n == MOST_ARGS)
-            return check(cu, -1, "a launch of that many arguments");
+            return tvmrt_device_check(&cu->state, -1, "a launch of that many arguments");
         /* of a buffer the address is the value */
         values[n++] = args[i].kind == TVMCC_ARG_BUFFER ? (void *)(uintptr_t)&args[i].p
                                                        : (void *)(uintptr_t)args[i].p;
@@ -291,10 +308,8 @@ static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const
     int32_t rc = enter(cu);
     if (rc)
         return rc;
-    return leave(cu, check(cu,
-                           cu->cuLaunchKernel(kernel, grid[0], grid[1], grid[2], block[0], block[1],
-                                              block[2], shared, cu->stream, values, NULL),
-                           "cuLaunchKernel"));
+    return leave(cu, DO(cu, launch, kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                        shared, cu->stream, values, NULL));
 }
 
 /* ---- recordings ---------------------------------------------------------------------------------- */
@@ -308,8 +323,7 @@ static int32_t cu_record_begin(void *self)
         return rc;
     rc = finish(cu);
     if (!rc)
-        rc = check(cu, cu->cuStreamBeginCapture_v2(cu->stream, CAPTURE_MODE_THREAD_LOCAL),
-                   "cuStreamBeginCapture");
+        rc = DO(cu, capture_begin, cu->stream, CAPTURE_MODE_THREAD_LOCAL);
     return leave(cu, rc);
 }
 
@@ -322,12 +336,11 @@ static int32_t cu_record_end(void *self, void **recording)
     *recording = NULL;
     if (rc)
         return rc;
-    rc = check(cu, cu->cuStreamEndCapture(cu->stream, &graph), "cuStreamEndCapture");
+    rc = DO(cu, capture_end, cu->stream, &graph);
     if (!rc)
-        rc = check(cu, cu->cuGraphInstantiateWithFlags(recording, graph, 0),
-                   "cuGraphInstantiateWithFlags");
+        rc = DO(cu, instantiate, recording, graph, 0);
     if (graph)
-        cu->cuGraphDestroy(graph);
+        cu->graph_destroy(graph);
     if (rc)
         *recording = NULL;
     return leave(cu, rc);
@@ -340,7 +353,7 @@ static int32_t cu_replay(void *self, void *recording)
 
     if (rc)
         return rc;
-    return leave(cu, check(cu, cu->cuGraphLaunch(recording, cu->stream), "cuGraphLaunch"));
+    return leave(cu, DO(cu, graph_launch, recording, cu->stream));
 }
 
 static void cu_recording_free(void *self, void *recording)
@@ -349,7 +362,7 @@ static void cu_recording_free(void *self, void *recording)
 
     if (enter(cu))
         return;
-    cu->cuGraphExecDestroy(recording);
+    cu->exec_destroy(recording);
     leave(cu, 0);
 }
 
@@ -363,13 +376,12 @@ static const char *find_context(Cuda *cu, const tvmrt_device_options *o)
     cu->context = o->context;
     if (cu->context)
         return NULL;
-    if (cu->cuDeviceGetCount(&n) || n < 1)
+    if (cu->device_count(&n) || n < 1)
         return cu->state.driver->no_device;
     if (number < 0 || number >= n)
-        return "no CUDA device of that number";
-    if (cu->cuDeviceGet(&cu->device, number) ||
-        cu->cuDevicePrimaryCtxRetain(&cu->context, cu->device))
-        return "no CUDA context";
+        return "no device of that number";
+    if (cu->device_get(&cu->device, number) || cu->retain(&cu->context, cu->device))
+        return "the device gives no context";
     cu->retained = true;
     return NULL;
 }
@@ -377,22 +389,21 @@ static const char *find_context(Cuda *cu, const tvmrt_device_options *o)
 static const char *cu_open(DeviceState *state)
 {
     Cuda       *cu = (Cuda *)state;
-    const char *reason =
-        cu->cuInit(0) ? state->driver->no_device : find_context(cu, &state->options);
+    const char *reason = cu->init(0) ? state->driver->no_device : find_context(cu, &state->options);
 
     if (reason)
         return reason;
     if (enter(cu))
-        return "the CUDA context cannot be used";
+        return "the context cannot be used";
     if (!(cu->stream = state->options.stream)) {
-        if (cu->cuStreamCreate(&cu->stream, STREAM_NON_BLOCKING))
+        if (cu->stream_create(&cu->stream, STREAM_NON_BLOCKING))
             cu->stream = NULL;
         cu->own_stream = cu->stream != NULL;
     }
-    if (cu->stream && cu->cuMemAllocHost_v2((void **)&cu->staging, STAGING_BYTES))
+    if (cu->stream && cu->alloc_host((void **)&cu->staging, STAGING_BYTES))
         cu->staging = NULL;
     leave(cu, 0);
-    return cu->stream ? NULL : "no CUDA stream";
+    return cu->stream ? NULL : "the device gives no stream";
 }
 
 static void cu_close(DeviceState *state)
@@ -403,43 +414,76 @@ static void cu_close(DeviceState *state)
         if (cu->staged)
             finish(cu); /* copies may still read it */
         if (cu->own_stream)
-            cu->cuStreamDestroy_v2(cu->stream);
+            cu->stream_destroy(cu->stream);
         if (cu->staging)
-            cu->cuMemFreeHost(cu->staging);
+            cu->free_host(cu->staging);
         leave(cu, 0);
     }
     if (cu->retained)
-        cu->cuDevicePrimaryCtxRelease_v2(cu->device);
+        cu->release(cu->device);
     cu->stream = cu->context = NULL;
     cu->staging = NULL;
     cu->retained = cu->own_stream = false;
 }
 
+extern const DeviceDriver tvmrt_rocm_driver;
+
 static uint32_t cu_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     Cuda *cu = (Cuda *)state;
+    bool  hip = state->driver == &tvmrt_rocm_driver;
     int   count = 0, device, shares = 0;
+    int   integrated = hip ? HIP_INTEGRATED : CUDA_INTEGRATED;
 
-    if (cu->cuInit(0) || cu->cuDeviceGetCount(&count) || count < 0)
+    if (cu->init(0) || cu->device_count(&count) || count < 0)
         return 0;
     for (int i = 0; i < count && (uint32_t)i < n; i++) {
         size_t bytes = 0;
 
-        if (cu->cuDeviceGet(&device, i))
+        if (cu->device_get(&device, i))
             continue;
-        cu->cuDeviceGetName(out[i].name, sizeof out[i].name - 1, device);
-        snprintf(out[i].maker, sizeof out[i].maker, "NVIDIA");
-        if (cu->cuDeviceTotalMem_v2(&bytes, device) == 0)
+        cu->device_name(out[i].name, sizeof out[i].name - 1, device);
+        snprintf(out[i].maker, sizeof out[i].maker, hip ? "AMD" : "NVIDIA");
+        if (cu->device_memory(&bytes, device) == 0)
             out[i].memory_bytes = bytes;
-        if (cu->cuDeviceGetAttribute(&shares, ATTRIBUTE_INTEGRATED, device) == 0 && shares)
+        if (cu->device_attribute(&shares, integrated, device) == 0 && shares)
             out[i].type = TVMRT_CHIP;
     }
     return (uint32_t)count;
 }
 
-static const DeviceCall calls[] = {
-#define ROW(name, args) {#name, offsetof(Cuda, name)},
-    CALLS(ROW)};
+static const DeviceCall cuda_calls[] = {
+#define ROW(id, cuda, hip, args) {#cuda, offsetof(Cuda, id)},
+    CALLS(ROW)
+#undef ROW
+};
+
+static const DeviceCall hip_calls[] = {
+#define ROW(id, cuda, hip, args) {#hip, offsetof(Cuda, id)},
+    CALLS(ROW)
+#undef ROW
+};
+
+static const char *const hip_libraries[] = {"libamdhip64.so.6", "libamdhip64.so.5", NULL};
+
+#define FUNCTIONS                         \
+    {.alloc = cu_alloc,                   \
+     .free = cu_free,                     \
+     .upload = cu_upload,                 \
+     .download = cu_download,             \
+     .copy = cu_copy,                     \
+     .module_load = cu_module_load,       \
+     .module_free = cu_module_free,       \
+     .kernel = cu_kernel,                 \
+     .kernel_free = cu_kernel_free,       \
+     .launch = cu_launch,                 \
+     .wait = cu_wait,                     \
+     .download_later = cu_download_later, \
+     .poll = cu_poll,                     \
+     .record_begin = cu_record_begin,     \
+     .record_end = cu_record_end,         \
+     .replay = cu_replay,                 \
+     .recording_free = cu_recording_free}
 
 const DeviceDriver tvmrt_cuda_driver = {
     .title = "CUDA",
@@ -450,27 +494,30 @@ const DeviceDriver tvmrt_cuda_driver = {
     .bytes = sizeof(Cuda),
     .least = 1,
     .shares = true,
-    .ncalls = sizeof calls / sizeof *calls,
-    .calls = calls,
+    .ncalls = sizeof cuda_calls / sizeof *cuda_calls,
+    .calls = cuda_calls,
     .open = cu_open,
     .close = cu_close,
     .devices = cu_devices,
     .error_text = cu_error_text,
-    .functions = {.alloc = cu_alloc,
-                  .free = cu_free,
-                  .upload = cu_upload,
-                  .download = cu_download,
-                  .copy = cu_copy,
-                  .module_load = cu_module_load,
-                  .module_free = cu_module_free,
-                  .kernel = cu_kernel,
-                  .kernel_free = cu_kernel_free,
-                  .launch = cu_launch,
-                  .wait = cu_wait,
-                  .download_later = cu_download_later,
-                  .poll = cu_poll,
-                  .record_begin = cu_record_begin,
-                  .record_end = cu_record_end,
-                  .replay = cu_replay,
-                  .recording_free = cu_recording_free},
+    .functions = FUNCTIONS,
+};
+
+const DeviceDriver tvmrt_rocm_driver = {
+    .title = "ROCm",
+    .library = "libamdhip64.so",
+    .others = hip_libraries,
+    .no_library = "no libamdhip64.so, which comes with AMD's ROCm",
+    .no_call = "libamdhip64.so lacks a function: this ROCm is too old",
+    .no_device = "no ROCm device",
+    .bytes = sizeof(Cuda),
+    .least = 1,
+    .shares = true,
+    .ncalls = sizeof hip_calls / sizeof *hip_calls,
+    .calls = hip_calls,
+    .open = cu_open,
+    .close = cu_close,
+    .devices = cu_devices,
+    .error_text = cu_error_text,
+    .functions = FUNCTIONS,
 };

@@ -298,6 +298,8 @@ static const char *find_calls(DeviceState *s)
     const DeviceDriver *d = s->driver;
 
     s->library = dlopen(d->library, RTLD_NOW | RTLD_LOCAL);
+    for (uint32_t i = 0; !s->library && d->others && d->others[i]; i++)
+        s->library = dlopen(d->others[i], RTLD_NOW | RTLD_LOCAL);
     if (!s->library)
         return d->no_library;
     for (uint32_t i = 0; i < d->ncalls; i++) {

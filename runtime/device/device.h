@@ -29,14 +29,15 @@ typedef struct {
 } DeviceCall;
 
 typedef struct DeviceDriver {
-    const char       *title;                            /* "OpenCL" */
-    const char       *library;                          /* opened at run time */
-    const char       *no_library, *no_call, *no_device; /* why it cannot be opened */
-    size_t            bytes;                            /* of its struct */
-    size_t            least;                            /* bytes of memory that it can allocate */
-    bool              shares;                           /* contexts and streams of the caller */
-    uint32_t          ncalls;
-    const DeviceCall *calls;
+    const char        *title;   /* "OpenCL" */
+    const char        *library; /* opened at run time */
+    const char *const *others;  /* ... else one of these, NULL behind the last; NULL: none */
+    const char        *no_library, *no_call, *no_device; /* why it cannot be opened */
+    size_t             bytes;                            /* of its struct */
+    size_t             least;                            /* bytes of memory that it can allocate */
+    bool               shares;                           /* contexts and streams of the caller */
+    uint32_t           ncalls;
+    const DeviceCall  *calls;
     /* Where the library and its calls are there: takes the device that the options
      * say.  NULL, or why not. */
     const char *(*open)(DeviceState *s);

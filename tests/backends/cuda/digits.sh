@@ -61,12 +61,12 @@ for call in cuMemAlloc_v2 cuModuleLoadDataEx cuModuleGetFunction cuStreamBeginCa
     cuStreamSynchronize; do
     MOCK_CUDA_FAIL=$call check 1 "CUDA error 2, out of memory" ./libdigits.so
 done
-MOCK_CUDA_FAIL=cuStreamCreate check 1 "no CUDA stream" ./libdigits.so
-MOCK_CUDA_FAIL=cuDevicePrimaryCtxRetain check 1 "no CUDA context" ./libdigits.so
+MOCK_CUDA_FAIL=cuStreamCreate check 1 "the device gives no stream" ./libdigits.so
+MOCK_CUDA_FAIL=cuDevicePrimaryCtxRetain check 1 "the device gives no context" ./libdigits.so
 MOCK_CUDA_FAIL=cuInit check 1 "no CUDA device" ./libdigits.so
 MOCK_CUDA_FAIL=cuMemAllocHost_v2 check 0 agrees ./libdigits.so # without staging memory copies wait
 check 0 agrees ./libdigits.so --device-number 1
-check 1 "no CUDA device of that number" ./libdigits.so --device-number 2
+check 1 "no device of that number" ./libdigits.so --device-number 2
 check 2 "is a number from 0, not '-1'" ./libdigits.so --device-number=-1
 "$tvmcc" doctor >out
 [ "$(grep -c '^CUDA .*mock GPU [01] of sm_80' out)" = 2 ] || bad "doctor lists no devices"

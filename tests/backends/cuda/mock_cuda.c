@@ -1,5 +1,5 @@
-/* libcuda.so.1 of a machine without a GPU: memory is malloc'd, and kernels are functions that are
- * called once for each thread.
+/* libcuda.so.1, or with MOCK_HIP libamdhip64.so, of a machine without a GPU: memory is malloc'd,
+ * and kernels are functions that are called once for each thread.
  *
  * It is strict where the real one is: without a current context there is no memory, a capture
  * forbids waiting, blocks and grids have limits, machine code is for one generation.  A barrier
@@ -7,9 +7,14 @@
  * mark, and what was not given back when the context goes ends the process.
  *
  *     MOCK_CUDA_ARCH=90           which GPU it is; 80
+ *     MOCK_HIP_MACH=0x4c          ... of AMD, by the number of code objects; 0x3f, a gfx90a
  *     MOCK_CUDA_FAIL=cuMemAlloc   this call gives CUDA_ERROR_OUT_OF_MEMORY
  *     MOCK_CUDA_LOG=file          each call's name is added to it, and the launches of a replay */
 #include "../mock/mock.h"
+
+#ifdef MOCK_HIP
+#include "hip_names.h"
+#endif
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -40,8 +45,8 @@ enum { DEVICES = 2, MAX_ARGS = 512 };
 typedef MockIndex Index;
 
 typedef struct {
-    void *library;
-    int   loads;
+    void       *library;
+    const char *code; /* ... or a code object, whose kernels have names and cannot be run */
 } Module;
 
 typedef struct Function {
@@ -295,6 +300,40 @@ static int load_text(const char *text, void **library)
     return *library ? OK : INVALID_PTX;
 }
 
+#ifdef MOCK_HIP
+enum { EM_AMD_GPU = 224, MACH = 0xff };
+
+/* The one GPU that a code object is for. */
+static int check_code_object(const Elf64_Ehdr *e)
+{
+    const char *given = getenv("MOCK_HIP_MACH");
+    unsigned    mach = given ? (unsigned)strtoul(given, NULL, 16) : 0x3f;
+
+    return e->e_type == ET_DYN && e->e_machine == EM_AMD_GPU && (e->e_flags & MACH) == mach
+               ? OK
+               : NO_BINARY_FOR_GPU;
+}
+#endif
+
+/* The descriptor of a kernel among the symbols of a code object. */
+static bool has_descriptor(const char *code, const char *name)
+{
+    const Elf64_Ehdr *e = (const void *)code;
+    const Elf64_Shdr *s = (const void *)(code + e->e_shoff);
+    char              wanted[300];
+
+    snprintf(wanted, sizeof wanted, "%s.kd", name);
+    for (int i = 0; i < e->e_shnum; i++) {
+        const Elf64_Sym *y = (const void *)(code + s[i].sh_offset);
+
+        for (size_t k = 0; s[i].sh_type == SHT_DYNSYM && k < s[i].sh_size / sizeof *y; k++)
+            if (!strcmp(code + s[s[i].sh_link].sh_offset + y[k].st_name, wanted) &&
+                y[k].st_size == 64 && y[k].st_value % 64 == 0)
+                return true;
+    }
+    return false;
+}
+
 int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options, void **values)
 {
     void *library = NULL;
@@ -306,7 +345,18 @@ int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options
     else
         return INVALID_VALUE;
     bool machine = memcmp(image, ELFMAG, SELFMAG) == 0;
-    if (machine)
+#ifdef MOCK_HIP
+    if (machine && (rc = check_code_object(image)) == OK) {
+        *out = calloc(1, sizeof **out);
+        (*out)->code = image;
+        alive++;
+        return OK;
+    }
+    machine = machine && !rc;
+#endif
+    if (rc)
+        ;
+    else if (machine)
         library = mock_load(image, elf_bytes(image));
     else
         rc = load_text(image, &library);
@@ -337,7 +387,8 @@ int cuModuleUnload(Module *m)
         } else {
             f = &(*f)->next;
         }
-    dlclose(m->library);
+    if (m->library)
+        dlclose(m->library);
     free(m);
     alive--;
     return OK;
@@ -348,8 +399,10 @@ int cuModuleGetFunction(Function **out, Module *m, const char *name)
     Function f = {.module = m, .next = functions};
 
     CALL(1);
-    if (!mock_find(m->library, name, &f.kernel))
+    if (m->code ? !has_descriptor(m->code, name) : !mock_find(m->library, name, &f.kernel))
         return NOT_FOUND;
+    if (m->code)
+        f.kernel.threads = MOCK_THREADS;
     *out = functions = malloc(sizeof f);
     **out = f;
     return OK;
@@ -363,7 +416,8 @@ static int run_node(const Node *n)
 
     for (unsigned i = 0; i < MAX_ARGS; i++)
         args[i] = (void *)(uintptr_t)&n->value[i];
-    return mock_run(&n->f->kernel, n->grid, n->block, args) ? OK : LAUNCH_FAILED;
+    return n->f->kernel.run && mock_run(&n->f->kernel, n->grid, n->block, args) ? OK
+                                                                                : LAUNCH_FAILED;
 }
 
 static bool fits(const Function *f, Index grid, Index size)

@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 MOST_PLACES = 4
-TABLES = {"backends/backends.def": "PLANNED(", "runtime/device/devices.def": None}  # rows go before
+TABLES = {"backends/backends.def": "SOURCE(c,", "runtime/device/devices.def": None}  # rows go before
 READERS = ("compile/", "driver/", "backends/table.c", "backends/llvm/target.c", "manifest/schema.c")
 
 source, build, work = (os.path.abspath(a) for a in sys.argv[1:4])

@@ -19,7 +19,7 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 static const DeviceModel models[] = {{NULL, 16 * 1024, 32, 32}, {0}};
 
 static const Device stub = {
-    .kind = TVMCC_DEVICE_ROCM,
+    .kind = TVMCC_DEVICE_EXT,
     .title = "Stub",
     .packages = "nothing",
     .options = "",

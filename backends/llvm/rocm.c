@@ -1,0 +1,139 @@
+/* AMD's GPUs through LLVM: kernels are code objects, shared ELF files, which HIP loads.
+ *
+ *     rocm -mcpu=gfx90a -mcpu=gfx942      as TVM writes it
+ *
+ * Machine code is for the GPU that it names and no other.  gpu.def lists the GPUs. */
+#include "backends/common/device.h"
+#include "backends/llvm/llvm.h"
+#include "tvmcc/abi.h"
+
+#include <string.h>
+
+static const char triple[] = "amdgcn-amd-amdhsa";
+
+enum { AS_IT_HAS = 1, WIDE = 64 }; /* threads of a warp: as the GPU's; of most */
+
+static const struct {
+    const char *name;
+    uint32_t    warp;
+} gpus[] = {
+#define GPU(name, warp) {name, warp},
+#include "backends/llvm/gpu.def"
+#undef GPU
+};
+
+static uint32_t number_of(const char *gpu)
+{
+    for (uint32_t i = 0; i < COUNT(gpus); i++)
+        if (!strcmp(gpus[i].name, gpu))
+            return i;
+    return COUNT(gpus);
+}
+
+static bool comes_before(const char *a, const char *b)
+{
+    return number_of(a) > number_of(b);
+}
+
+static bool word(Ctx *c, Target *t, const char *name, const char *value)
+{
+    const char *known[COUNT(gpus)], *near;
+
+    if (number_of(value) < COUNT(gpus))
+        return device_add_arch(c, t, value, comes_before);
+    for (size_t i = 0; i < COUNT(gpus); i++)
+        known[i] = gpus[i].name;
+    near = str_closest(value, known, COUNT(gpus));
+    error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no GPU that code objects are made for", name, value);
+    diag_hint(c->diags, near ? "did you mean '%s'?" : "gfx90a is an MI200, gfx942 an MI300%s",
+              near ? near : "");
+    return false;
+}
+
+static bool canonical(Ctx *c, Target *t, StrBuf *text)
+{
+    const char *gpu;
+    uint32_t    least = 32;
+
+    if (!*t->mcpu)
+        device_add_arch(c, t, "gfx90a", comes_before);
+    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++) {
+        str_printf(text, " -mcpu=%s", gpu);
+        least = gpus[number_of(gpu)].warp > least ? gpus[number_of(gpu)].warp : least;
+    }
+    if (t->warp != AS_IT_HAS && t->warp != WIDE && t->warp != least)
+        return error_at(c, E_TARGET, NO_LOC, "a warp of these GPUs has %s64 threads, not %u",
+                        least < WIDE ? "32 or " : "", t->warp);
+    t->warp = t->warp == AS_IT_HAS ? least : t->warp;
+    gpu_functions(t, ARCH_AMDGPU, device_arch(c, t, 0));
+    return true;
+}
+
+/* ---- code ---------------------------------------------------------------------------------------- */
+
+static bool kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
+{
+    return llvm_kernel(c, triple, device_arch(c, t, 0), f, out);
+}
+
+static bool compile(const void *user, Arena *a, const char *gpu, const char *text, Bytes *out,
+                    const char **log)
+{
+    Bytes object;
+
+    (void)user;
+    if (!llvm_compile_kernel(a, triple, gpu, EMIT_OBJECT, text, &object, log))
+        return false;
+    Diags *d = diags_new(a);
+    *log = "its object cannot be linked";
+    return elf_code_object(d, a, object, out);
+}
+
+static bool is_text(const char *gpu)
+{
+    (void)gpu;
+    return false;
+}
+
+static bool images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                   DeviceImages *out)
+{
+    static const DeviceCompiler compiler = {.name = "rocm 1",
+                                            .version = LLVM_VERSION_STRING,
+                                            .text = kernel,
+                                            .compile = compile,
+                                            .is_text = is_text};
+
+    return device_images(c, &compiler, m, t, o, out);
+}
+
+static bool source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    return llvm_device_text(c, m, triple, kernel, out);
+}
+
+/* 64 KiB of memory that a block shares; with 128 registers a core has room for four blocks of 256
+ * threads, on those with 32 threads for more. */
+static const DeviceModel models[] = {{NULL, 64 * 1024, 128, AS_IT_HAS}, {0}};
+
+static const char *const words[] = {"-mcpu", "-arch", NULL};
+
+static const Device rocm = {
+    .kind = TVMCC_DEVICE_ROCM,
+    .title = "ROCm",
+    .packages = "libamdhip64-5 and a kernel with amdgpu, or AMD's ROCm",
+    .options = "",
+    .threads = 256,
+    .most_threads = 1024,
+    .most_blocks = {(1 << 22) - 1, 65535, 65535}, /* fewer than 2^32 threads along an axis */
+    .most_args = 512,
+    .no_math = true,
+    .models = models,
+    .word = word,
+    .words = words,
+    .canonical = canonical,
+    .source = source,
+    .images = images,
+};
+
+DEVICE_BACKEND(rocm, "AMD GPUs: -mcpu=gfx90a, once for each")
