@@ -1,4 +1,5 @@
-/* Several plans of one model in one product: CPU variants and shape buckets.
+/* Several plans of one model in one product: CPU variants, shape buckets, targets of which a run
+ * takes the first that it has.
  *
  * The model is compiled once for each variant and bucket, up to its weights; then constants with
  * equal bytes are put into one blob once, and ir/plan/join.c moves the plans' offsets there.  A
@@ -58,11 +59,10 @@ static bool list_variants(Ctx *c, const CompileOptions *o, Alternatives *out)
             vec_push(c->arena, out, a);
         }
     }
-    if (!o->variants.n) {
-        Alternative a = {.target = base};
-
-        vec_push(c->arena, out, a);
-    }
+    for (uint32_t i = 0; i < o->fallbacks.n; i++)
+        vec_push(c->arena, out, ((Alternative){.target = o->fallbacks.at[i]}));
+    if (!out->n)
+        vec_push(c->arena, out, ((Alternative){.target = base}));
     return true;
 }
 
@@ -172,16 +172,16 @@ static CompileOptions options_of(Ctx *c, const CompileOptions *all, const Altern
         vec_push(c->arena, &o.dims,
                  ((ImportDim){a->dims[i].name, a->dims[i].size, a->dims[i].size}));
     o.target = a->target;
-    o.variants.n = o.buckets.n = 0;
+    o.variants.n = o.buckets.n = o.fallbacks.n = 0;
     return o;
 }
 
-/* c->target, fit for alternatives. */
-static bool set_target(Ctx *c, Compiled *k, const Alternative *a)
+/* c->target, fit for alternatives; `several` targets may be devices. */
+static bool set_target(Ctx *c, Compiled *k, const Alternative *a, bool several)
 {
     if (!compile_target(c, k))
         return false;
-    if (c->target->host)
+    if (c->target->host && !several)
         return error_at(c, E_USAGE, NO_LOC, "variants and buckets are for CPUs, not for '%s'",
                         c->target->text);
     if (a->level && !str_starts(c->target->triple, "x86_64"))
@@ -211,7 +211,7 @@ bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out)
 
         *out = options_of(c, &all, &list.at[i]);
         compile_start(c, &k, out);
-        if (!set_target(c, &k, &list.at[i]))
+        if (!set_target(c, &k, &list.at[i], false))
             return false;
     }
     return true;
@@ -238,7 +238,7 @@ static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *
     *o = options_of(c, k->o, a);
     compile_start(c, out, o);
     out->entry = k->entry;
-    if (!set_target(c, out, a))
+    if (!set_target(c, out, a, k->o->fallbacks.n > 0))
         return false;
     if (!compile_import(c, out) || !compile_graph(c, out) || !compile_plan(c, out) ||
         !compile_weights(c, out) || diag_errors(c->diags))

@@ -293,13 +293,14 @@ bool compile_plan(Ctx *c, Compiled *k)
 /* Everything that can change the bytes of the product. */
 static Sha256 build_id(Ctx *c, const Compiled *k)
 {
-    Sha256Ctx     h;
-    const Device *device = k->backend->device;
+    Sha256Ctx h;
 
     sha256_init(&h);
     sha256_add(&h, compiler_version(), strlen(compiler_version()));
-    if (device && device->compiler) {
-        const char *compiler = device->compiler(c);
+    for (const Plan *p = k->plan; p; p = p->next) {
+        const Device *device = p->target->backend->device;
+        const char   *compiler = device && device->compiler ? device->compiler(c) : "";
+
         sha256_add(&h, compiler, strlen(compiler));
     }
     sha256_add(&h, k->desc->plan_sha.b, sizeof k->desc->plan_sha.b);
@@ -436,18 +437,20 @@ static bool has_units(const Compiled *k)
     return compile_has_units(k, k->plan->target);
 }
 
-/* The entry functions of a flat plan.  Those of a device's embed its code, and what is left to
+/* The entry functions of flat plans.  Those of a device's embed its code, and what is left to
  * compile is the plan of its host. */
-static bool add_entry(Ctx *c, const Compiled *k, const CodegenInfo *info, Plan *p,
-                      CodegenOptions *o, DeviceCode *code)
+static bool add_entry(Ctx *c, const CodegenInfo *info, Plan *first, CodegenOptions *o)
 {
-    if (p->target->host) {
-        if (!k->backend->device_code(c, p, o, code))
+    for (Plan *p = first; p; p = (Plan *)(uintptr_t)p->next) {
+        if (!p->target->host)
+            continue;
+        DeviceCode *code = NEW(c->arena, DeviceCode);
+        c->target = p->target;
+        if (!p->target->backend->device_code(c, p, o, code))
             return false;
-        *p = plan_of_host(c, p);
-        o->device = code;
+        *p = plan_of_host(c, p, code);
     }
-    o->host = entry_functions(c, p, o, info);
+    o->host = entry_functions(c, first, o, info);
     return true;
 }
 
@@ -455,7 +458,6 @@ static bool add_entry(Ctx *c, const Compiled *k, const CodegenInfo *info, Plan *
 static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
     CodegenOptions o = compile_code_options(k);
-    DeviceCode     code;
     Plan           flat;
 
     if (k->backend->is_source || object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF)
@@ -469,7 +471,7 @@ static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
         *out = (Bytes){(const uint8_t *)text.at, text.n};
         return ok;
     }
-    return add_entry(c, k, &k->info, &flat, &o, &code) &&
+    return add_entry(c, &k->info, &flat, &o) &&
            flat.target->backend->codegen(c, &flat, &o, &k->info, kind, out);
 }
 
@@ -477,7 +479,6 @@ bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out)
 {
     static const CodegenInfo nameless; /* equal programs have equal texts */
     CodegenOptions           o = compile_code_options(k);
-    DeviceCode               code;
     Plan                     flat;
     VEC(const Func *) funcs = {0};
 
@@ -485,7 +486,7 @@ bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out)
     if (!compile_flat(c, k, &flat))
         return false;
     const TirModule *kernels = flat.tir;
-    if (!add_entry(c, k, &nameless, &flat, &o, &code))
+    if (!add_entry(c, &nameless, &flat, &o))
         return false;
     for (uint32_t i = 0; i < kernels->nfuncs; i++)
         vec_push(c->arena, &funcs, kernels->funcs[i]);
@@ -589,10 +590,10 @@ bool compile_all(Ctx *c, Compiled *k)
     static const CompileStep alone[] = {
         {"target", compile_target}, {"import", compile_import},   {"graph passes", compile_graph},
         {"kernels", compile_plan},  {"weights", compile_weights}, {"description", compile_desc}};
-    static const CompileStep several[] = {{"variants and buckets", compile_alternatives},
+    static const CompileStep several[] = {{"alternatives", compile_alternatives},
                                           {"description", compile_desc}};
 
-    if (k->o->variants.n || k->o->buckets.n)
+    if (k->o->variants.n || k->o->buckets.n || k->o->fallbacks.n)
         return run_steps(c, k, COUNT(several), several);
     return run_steps(c, k, COUNT(alone), alone);
 }

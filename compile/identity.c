@@ -46,6 +46,14 @@ Bytes compile_id_text(Ctx *c, const Compiled *k)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
+/* Plans of one product may be for several backends. */
+static const Target *parse_any_target(Ctx *c, const char *text)
+{
+    const Backend *b = backend_find(intern_n(c->strings, text, strcspn(text, " ,")));
+
+    return (b ? b : backend_cpu())->parse_target(c, text);
+}
+
 bool compile_plan_text(Ctx *c, Compiled *k, const char *path, Bytes text)
 {
     const char *target, *kind;
@@ -59,7 +67,7 @@ bool compile_plan_text(Ctx *c, Compiled *k, const char *path, Bytes text)
         k->backend = backend_cpu();
     vec_push(c->arena, &k->files, path);
     c->eval = &eval_jit;
-    if (!(k->plan = plan_read(c, path, text, k->backend->parse_target)))
+    if (!(k->plan = plan_read(c, path, text, parse_any_target)))
         return false;
     k->entry = k->plan->name;
     return true;

@@ -43,6 +43,7 @@ typedef struct {
     TextList    variants;   /* --cpu-variants */
     VEC(BucketDim) buckets; /* --shape-buckets */
     const char *target;     /* of all that (compile_settle); NULL: this machine's baseline */
+    TextList    fallbacks;  /* of several targets, the first included; none: there is one */
 
     /* how */
     bool        pic, fast_math, winograd, libm, cpu_check;

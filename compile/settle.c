@@ -43,9 +43,9 @@ static bool wants_winograd(const CompileOptions *o)
     return o->winograd && !(o->size && !o->winograd_given);
 }
 
-/* The parts of --target come in order, joined as `opencl, llvm`; the cc-like pieces are about the
- * last of them, the host of a device. */
-const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, const char *fallback)
+/* Of one --target: that of a device and of its host are joined as `opencl, llvm`, and the cc-like
+ * pieces are about the host. */
+static const char *target_text(Diags *d, Arena *a, const CompileOptions *o, const char *fallback)
 {
     StrBuf s = strbuf(a);
     bool   given = o->targets.n || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
@@ -61,14 +61,9 @@ const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, con
         if (!host && (given || o->fast_math || !wants_winograd(o) || !o->libm || o->no_threads ||
                       !o->cpu_check))
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
-    } else {
-        if (o->host)
-            diag_error(d, E_USAGE, NO_LOC, "--host is for targets that are devices, such as %s",
-                       device_example());
-        if (o->targets.n > 1)
-            diag_error(d, E_USAGE, NO_LOC,
-                       "'%s' is not a device: only a device takes a second target",
-                       o->targets.at[0]);
+    } else if (o->host) {
+        diag_error(d, E_USAGE, NO_LOC, "--host is for targets that are devices, such as %s",
+                   device_example());
     }
     if (o->mtriple)
         str_printf(&s, " -mtriple=%s", o->mtriple);
@@ -93,6 +88,49 @@ const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, con
     if (!o->cpu_check)
         str_add(&s, " -cpu-check=0");
     return s.at;
+}
+
+/* Target i of several: the CPU behind the devices drives them, too. */
+static const char *one_of_several(Diags *d, Arena *a, const CompileOptions *all, uint32_t i)
+{
+    CompileOptions o = *all;
+    const char    *last = all->targets.at[all->targets.n - 1];
+
+    memset(&o.targets, 0, sizeof o.targets);
+    vec_push(a, &o.targets, all->targets.at[i]);
+    if (is_device(a, all->targets.at[i]) && !is_device(a, last))
+        vec_push(a, &o.targets, last);
+    if (i + 1 == all->targets.n)
+        o.host = is_device(a, last) ? o.host : NULL;
+    else if (!is_device(a, all->targets.at[i]))
+        diag_error(d, E_USAGE, NO_LOC, "'%s' is not a device: targets behind it are never taken",
+                   all->targets.at[i]);
+    return target_text(d, a, &o, NULL);
+}
+
+const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, const char *fallback)
+{
+    return o->targets.n > 1 ? one_of_several(d, a, o, 0) : target_text(d, a, o, fallback);
+}
+
+/* All of them, if there are several. */
+static bool settle_targets(Diags *d, Arena *a, CompileOptions *o)
+{
+    if (o->targets.n > 1 && (o->variants.n || o->buckets.n))
+        return diag_error(d, E_USAGE, NO_LOC,
+                          "CPU variants and shape buckets are for products of one target");
+    if (o->targets.n > MAX_TARGETS)
+        return diag_error(d, E_USAGE, NO_LOC, "more than %d targets", MAX_TARGETS);
+    for (uint32_t i = 1; i < o->targets.n; i++) {
+        if (i == 1)
+            vec_push(a, &o->fallbacks, o->target);
+        vec_push(a, &o->fallbacks, one_of_several(d, a, o, i));
+        for (uint32_t k = 0; k < i; k++)
+            if (!strcmp(o->fallbacks.at[k], o->fallbacks.at[i]))
+                return diag_error(d, E_USAGE, NO_LOC, "the target '%s' is there twice",
+                                  o->targets.at[i]);
+    }
+    return true;
 }
 
 Cache *compile_cache(Diags *d, Arena *a, const CompileOptions *o)
@@ -170,5 +208,5 @@ bool compile_settle_model(Diags *d, Arena *a, CompileOptions *o, const char *fal
         return false;
     compile_settle(d, a, o);
     o->target = compile_target_text(d, a, o, fallback);
-    return diag_errors(d) == before;
+    return settle_targets(d, a, o) && diag_errors(d) == before;
 }

@@ -243,7 +243,8 @@ static bool open_early(Build *b, uint32_t set)
     const bool     inside = weights_inside(o->compile.weights_mode);
     const char    *path = NULL;
 
-    if (o->compile.variants.n || o->compile.buckets.n || o->save_temps)
+    if (o->compile.variants.n || o->compile.buckets.n || b->job.options.fallbacks.n ||
+        o->save_temps)
         return true; /* constants of several plans are one pool, in memory */
     if (one == 1u << PRODUCT_OBJECT)
         path = inside ? path_of(b, set, PRODUCT_OBJECT)

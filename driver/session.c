@@ -266,6 +266,50 @@ static bool choose_device(const Session *s, tvmrt_device_options *o)
                       "--device-number is a number from 0, not '%s'", text);
 }
 
+static bool open_state(Session *s)
+{
+    s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
+    s->params.state = s->state;
+    s->params.state_bytes = s->info->state_bytes;
+    int32_t rc = s->info->open(s->state, &s->params);
+    s->open = rc == 0;
+    return s->open ||
+           diag_error(s->driver->diags, E_RUN, NO_LOC,
+                      "'%s' cannot be opened on the device: status %d, %s", s->info->name, (int)rc,
+                      s->ndevices ? s->device->last_error(s->device->self) : "there is none");
+}
+
+/* Of a product for several targets: the devices that there are.  `open` takes the first target that
+ * has one, which is the session's device from there on; NULL: the CPU. */
+static bool open_one_of_several(Session *s)
+{
+    const tvmcc_model_info *m = s->info;
+
+    if (s->driver->opt.device_number)
+        return diag_error(s->driver->diags, E_USAGE, NO_LOC,
+                          "--device-number is for models of one target, and '%s' is for %u",
+                          m->name, m->ntargets);
+    for (uint32_t i = 0; i < m->ntargets; i++) {
+        uint32_t            kind = m->each_target[i]->device;
+        size_t              n = (tvmrt_device_bytes(kind) + 63) / 64 * 64;
+        void               *memory = n ? aligned_alloc(64, n) : NULL;
+        const tvmcc_device *d = memory ? tvmrt_device_open(kind, memory, n, NULL) : NULL;
+
+        if (d && s->ndevices < MAX_TARGETS) {
+            s->device_memories[s->ndevices] = memory;
+            s->devices[s->ndevices++] = s->device = d;
+        } else {
+            free(memory);
+        }
+    }
+    s->params.devices = s->devices;
+    s->params.device_count = s->ndevices;
+    if (!open_state(s))
+        return false;
+    memcpy(&s->device, (void **)s->state + TVMCC_STATE_DEVICE, sizeof s->device);
+    return true;
+}
+
 /* A device for the model, and the model opened on it. */
 static bool open_device(Session *s)
 {
@@ -278,20 +322,16 @@ static bool open_device(Session *s)
         return false;
     if (s->info->device == TVMCC_DEVICE_CPU)
         return true;
-    s->device_memory = aligned_alloc(64, n);
-    s->device = tvmrt_device_open_with(s->info->device, &options, s->device_memory, n, &why);
+    if (s->info->struct_bytes >= sizeof *s->info && s->info->ntargets)
+        return open_one_of_several(s);
+    s->device_memories[0] = aligned_alloc(64, n);
+    s->device = tvmrt_device_open_with(s->info->device, &options, s->device_memories[0], n, &why);
     if (!s->device)
         return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
-    s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
-    s->params.state = s->state;
-    s->params.state_bytes = s->info->state_bytes;
-    s->params.devices = &s->device;
+    s->devices[s->ndevices++] = s->device;
+    s->params.devices = s->devices;
     s->params.device_count = 1;
-    int32_t rc = s->info->open(s->state, &s->params);
-    s->open = rc == 0;
-    return s->open ||
-           diag_error(d, E_RUN, NO_LOC, "'%s' cannot be opened on the device: status %d, %s",
-                      s->info->name, (int)rc, s->device->last_error(s->device->self));
+    return open_state(s);
 }
 
 /* Inputs or outputs, each between guards. */
@@ -445,9 +485,10 @@ void session_close(Session *s)
 {
     if (s->open)
         s->info->close(s->state, &s->params);
-    if (s->device)
-        tvmrt_device_close(s->device);
-    free(s->device_memory);
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        tvmrt_device_close(s->devices[i]);
+    for (uint32_t i = 0; i < MAX_TARGETS; i++)
+        free(s->device_memories[i]);
     free(s->state);
     if (s->pool)
         tvmrt_pool_free(s->pool);

@@ -20,11 +20,12 @@ typedef struct {
     const tvmcc_model_info *info;
     tvmcc_params            params;
     tvmrt_pool             *pool;
-    void                   *pool_memory, *device_memory, *state;
+    void                   *pool_memory, *device_memories[MAX_TARGETS], *state;
     Guarded                 arena, *in_memory, *out_memory;
-    StrBuf                  json; /* of --json, without its closing brace */
-    const tvmcc_device     *device;
-    bool                    open; /* info->open was called */
+    StrBuf                  json;     /* of --json, without its closing brace */
+    uint32_t                ndevices; /* that were opened */
+    const tvmcc_device     *devices[MAX_TARGETS], *device; /* device: that of the model */
+    bool                    open;                          /* info->open was called */
     void                  **in, **out;
     uint32_t                ngiven; /* values of inputs */
     Array                  *given;

@@ -117,8 +117,8 @@ static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
             sizes[k] = p->dims[k].size;
         *d = (AltDesc){.target = p->target->text,
                        .sizes = sizes,
-                       .arena_shared = p->arena ? 0 : p->arena_bytes,
-                       .arena_private = p->arena ? 0 : p->private_bytes,
+                       .arena_shared = p->arena || p->target->host ? 0 : p->arena_bytes,
+                       .arena_private = p->arena || p->target->host ? 0 : p->private_bytes,
                        .weights_bytes = p->weights_alone};
         if (!desc_tensors(c, p, &d->in, &d->out))
             return false;
@@ -180,7 +180,7 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .nout = p->nout,
         .arena_shared = p->target->host ? 0 : p->arena_bytes,
         .arena_private = p->target->host ? 0 : p->private_bytes,
-        .state_bytes = plan_state_bytes(p),
+        .state_bytes = plan_state_bytes(first),
         .arena_align = ARENA_ALIGN,
         .arena_floor = p->arena_floor,
         .weights_bytes = p->weights_bytes,

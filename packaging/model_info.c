@@ -354,6 +354,8 @@ static bool read_info(Image *im, uint64_t at, ModelInfo *m)
         c.bad = o->outputs[i].state_input > o->ninputs;
     if (o->struct_bytes > first)
         read_buckets(&c, m);
+    if (o->struct_bytes > first + 8 + 3 * im->word) /* the table is for who runs it */
+        o->ntargets = (uint32_t)take(&c, 4);
     o->struct_bytes = sizeof *o;
     o->npools = 0;
     return !c.bad;
@@ -371,10 +373,12 @@ static const ModelInfo *info_at(const Infos *all, uint64_t address)
     return NULL;
 }
 
-/* The one that stands for its model: that with the buckets, or of several processors' the one whose
- * arena does for all. */
+/* The one that stands for its model: that for all targets, that with the buckets, or of several
+ * processors' the one whose arena does for all. */
 static bool is_better(const tvmcc_model_info *x, const tvmcc_model_info *y)
 {
+    if ((x->ntargets != 0) != (y->ntargets != 0))
+        return x->ntargets != 0;
     if ((x->nbuckets != 0) != (y->nbuckets != 0))
         return x->nbuckets != 0;
     return x->arena_shared > y->arena_shared;

@@ -502,7 +502,7 @@ int64_t tvmrt_run_bytes(const tvmcc_size_info *sizes, const void *const *inputs,
 
 uint32_t tvmrt_buckets(const tvmcc_model_info *info)
 {
-    return !info || info->struct_bytes < sizeof *info ? 0 : info->nbuckets;
+    return !info || info->struct_bytes < offsetof(tvmcc_model_info, ntargets) ? 0 : info->nbuckets;
 }
 
 const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims)

@@ -290,6 +290,10 @@ typedef struct tvmcc_weight_info {
 typedef int32_t (*tvmcc_run_fn)(void *const *inputs, void *const *outputs,
                                 const tvmcc_params *params);
 
+/* What a state is, as an array of pointers, after `open`: the table of the device, NULL on the CPU;
+ * of a product for several targets the info of the one that was taken.  The rest is the model's. */
+enum { TVMCC_STATE_DEVICE = 0, TVMCC_STATE_TARGET = 4 };
+
 /* All constant.  `run` takes one pointer per tensor in model order: its data, or a tvmcc_value for
  * dynamic ones. */
 typedef struct tvmcc_model_info {
@@ -318,6 +322,10 @@ typedef struct tvmcc_model_info {
     const struct tvmcc_model_info *const *buckets;
     const char *const                    *bucket_dims;  /* names of the dimensions */
     const int64_t                        *bucket_sizes; /* [nbuckets][nbucket_dims] */
+    /* From struct_bytes 248 (180) on.  Of a product for several targets: what each is alone, in the
+     * order in which `open` tries them.  0: there is one target. */
+    uint32_t                              ntargets, reserved;
+    const struct tvmcc_model_info *const *each_target;
 } tvmcc_model_info;
 
 /* ---- dimensions without an upper bound -----------------------------------------------------------
@@ -545,7 +553,10 @@ TVMCC_AT(model_info, nbucket_dims, 204, 152);
 TVMCC_AT(model_info, buckets, 208, 156);
 TVMCC_AT(model_info, bucket_dims, 216, 160);
 TVMCC_AT(model_info, bucket_sizes, 224, 164);
-TVMCC_SIZE(model_info, 232, 168);
+TVMCC_AT(model_info, ntargets, 232, 168);
+TVMCC_AT(model_info, reserved, 236, 172);
+TVMCC_AT(model_info, each_target, 240, 176);
+TVMCC_SIZE(model_info, 248, 180);
 TVMCC_AT(dim_info, name, 0, 0);
 TVMCC_AT(dim_info, least, 8, 4);
 TVMCC_AT(dim_info, most, 12, 8);

@@ -25,7 +25,7 @@ typedef VEC(DeviceImage) DeviceImages;
 /* Code of a device target, to be embedded in the host's object: the first image that loads is
  * taken.  The host's <entry>_open loads it through the device table of its params and allocates the
  * plan's arena and weights in device memory. */
-typedef struct {
+typedef struct DeviceCode {
     uint32_t            kind;    /* TVMCC_DEVICE_x */
     const char         *target;  /* text of the whole target */
     const char         *options; /* of module_load */
@@ -46,12 +46,10 @@ typedef struct {
     Bytes       weights;   /* ... or of this one, where objects are not ELF and cannot be joined */
     bool        host_only; /* the kernels are `unit` objects; they are only declared here */
     bool        verbose;
-    const DeviceCode
-                    *device; /* set by a device's backend for its host's; NULL: all is the host's */
-    bool             device_text; /* what a device loads is its text, whatever its driver takes */
-    struct Cache    *cache;       /* of a device's code, kernel by kernel; NULL: none */
-    uint32_t         jobs;        /* ... and threads that make it */
-    const TirModule *host;        /* the entry functions (passes/lower/entry/) */
+    bool        device_text; /* what a device loads is its text, whatever its driver takes */
+    struct Cache    *cache;  /* of a device's code, kernel by kernel; NULL: none */
+    uint32_t         jobs;   /* ... and threads that make it */
+    const TirModule *host;   /* the entry functions (passes/lower/entry/) */
 } CodegenOptions;
 
 /* What the info struct of the product says (include/tvmcc/abi.h), from packaging's ModelDesc. Where

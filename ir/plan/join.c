@@ -36,7 +36,7 @@ static void name_functions(Join *j, uint32_t i, uint32_t variant, Map *seen)
         const Func *f = j->plan->tir->funcs[k], *other;
         const char *name = intern(c->strings, f->name);
 
-        if (f->kind == FUNC_HOST)
+        if (f->kind == FUNC_HOST || f->kind == FUNC_DEVICE) /* of programs of their own */
             continue;
         if (variant)
             name = intern_printf(c->strings, "%s.v%u", f->name, variant);
@@ -83,18 +83,37 @@ static const Prim *move_load(Ctx *c, void *user, const Prim *now)
     return prim_load(c, j->now, &at);
 }
 
+static const Arg *move_args(const Join *j, uint32_t n, const Arg *was)
+{
+    Arg *args = NEW_ARRAY(j->c->arena, Arg, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = move_arg(j, was[i]);
+    return args;
+}
+
 static const Stmt *move_call(Ctx *c, void *user, UNUSED const Stmt *was, const Stmt *now)
 {
     const Join *j = user;
-    Arg        *args;
 
-    if (now->kind != STMT_CALL)
-        return now;
-    args = NEW_ARRAY(c->arena, Arg, now->u.call.nargs + 1);
-    for (uint32_t i = 0; i < now->u.call.nargs; i++)
-        args[i] = move_arg(j, now->u.call.args[i]);
-    return stmt_call(c, new_name(j, now->u.call.callee), now->u.call.nargs, args, now->u.call.on0,
-                     now->loc);
+    if (now->kind == STMT_CALL)
+        return stmt_call(c, new_name(j, now->u.call.callee), now->u.call.nargs,
+                         move_args(j, now->u.call.nargs, now->u.call.args), now->u.call.on0,
+                         now->loc);
+    if (now->kind == STMT_LAUNCH) {
+        LaunchData l = now->u.launch;
+
+        l.args = move_args(j, l.nargs, l.args);
+        return stmt_launch(c, l, now->loc);
+    }
+    if (now->kind == STMT_COPY) {
+        CopyData d = now->u.copy;
+
+        d.src = move_arg(j, d.src);
+        d.dst = move_arg(j, d.dst);
+        return stmt_copy(c, d);
+    }
+    return now;
 }
 
 static const Func *join_main(Join *j, const Func *f, uint64_t weights_bytes)
@@ -205,7 +224,12 @@ uint32_t plan_buckets(const Plan *p)
     return n;
 }
 
-Plan plan_of_host(Ctx *c, const Plan *p)
+bool plan_has_fallbacks(const Plan *p)
+{
+    return p->next && (p->target->host || p->device);
+}
+
+Plan plan_of_host(Ctx *c, const Plan *p, const struct DeviceCode *code)
 {
     VEC(const Func *) funcs = {0};
     Plan host = *p;
@@ -215,6 +239,7 @@ Plan plan_of_host(Ctx *c, const Plan *p)
             vec_push(c->arena, &funcs, p->tir->funcs[i]);
     host.tir = tirmod_new(c, funcs.n, funcs.at);
     host.target = p->target->host;
+    host.device = code;
     host.arena_bytes = host.private_bytes = 0;
     return host;
 }

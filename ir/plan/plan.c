@@ -492,7 +492,8 @@ static bool alternatives(const Plan *p, const Plan *last, const Plan *q)
                 p->code.weights == q->code.weights && !p->code.section == !q->code.section &&
                 (!p->code.section || !strcmp(p->code.section, q->code.section)) &&
                 !p->code.machine == !q->code.machine &&
-                (!p->code.machine || !strcmp(p->code.machine, q->code.machine)) && !q->target->host;
+                (!p->code.machine || !strcmp(p->code.machine, q->code.machine)) &&
+                (p->target->host || !q->target->host);
 
     for (uint32_t i = 0; same && i < p->ndims; i++)
         same = !strcmp(p->dims[i].name, q->dims[i].name);
@@ -534,11 +535,16 @@ uint32_t plan_state_cells(uint32_t kernels)
 
 uint64_t plan_state_bytes(const Plan *p)
 {
-    uint32_t n = 0;
+    uint64_t most = 0;
 
-    if (!p->target->host)
-        return 0;
-    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
-        n += p->tir->funcs[i]->kind == FUNC_DEVICE;
-    return (uint64_t)plan_state_cells(n) * p->target->host->pointer_bits / 8;
+    for (; p; p = p->next) {
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < p->tir->nfuncs; i++)
+            n += p->tir->funcs[i]->kind == FUNC_DEVICE;
+        uint64_t bytes = (uint64_t)plan_state_cells(n) * p->target->pointer_bits / 8;
+        if (p->target->host && bytes > most)
+            most = bytes;
+    }
+    return most;
 }

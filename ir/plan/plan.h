@@ -120,11 +120,13 @@ typedef struct Plan {
     int64_t    macs; /* of the model (relay_macs), not the sum of its kernels' */
     /* Alternatives of one product (docs/design/build.md): CPU variants outside, shape buckets
      * inside, both from the smallest up.  They share name, model, options of code and weights. */
-    const struct Plan *next;  /* NULL: the last, or the only one */
-    uint32_t           level; /* code for x86-64-v<level>, a variant; 0: for the target's CPU */
-    uint32_t           ndims; /* of the shape bucket; 0: no buckets */
-    const PlanDim     *dims;  /* [ndims], the same names in all */
-    uint64_t           weights_alone; /* bytes of weights that this plan uses */
+    const struct Plan *next; /* NULL: the last, or the only one */
+    /* Of the plan of a device's host (plan_of_host): what runs on the device; else NULL. */
+    const struct DeviceCode *device;
+    uint32_t       level;         /* code for x86-64-v<level>, a variant; 0: for the target's CPU */
+    uint32_t       ndims;         /* of the shape bucket; 0: no buckets */
+    const PlanDim *dims;          /* [ndims], the same names in all */
+    uint64_t       weights_alone; /* bytes of weights that this plan uses */
 } Plan;
 
 /* Its entry functions test which CPU runs them: for variants always, else where the target says so.
@@ -140,9 +142,10 @@ enum { CPU_NOTE_BYTES = 64 };
 /* How many kernels have their steps from a tuning log. */
 uint32_t plan_kernels_tuned(const Plan *p);
 
-/* What <entry>_open fills in: pointers to device, arena, weights and a recording, and the handles
- * of the program, which are two a kernel and one more; 0 bytes without a device. */
-enum { STATE_POINTERS = 4 };
+/* What <entry>_open fills in: pointers to device, arena, weights, a recording and (of several
+ * targets) the info of the one taken, and the handles of the program, which are two a kernel and
+ * one more; the most of all plans, 0 bytes without a device. */
+enum { STATE_POINTERS = 5, MAX_TARGETS = 8 };
 uint32_t plan_state_cells(uint32_t kernels);
 uint64_t plan_state_bytes(const Plan *p);
 
@@ -156,8 +159,11 @@ uint32_t    plan_variants(const Plan *p); /* different targets in the list */
 uint32_t    plan_buckets(const Plan *p);  /* plans for each of them */
 const Plan *plan_at(const Plan *p, uint32_t i);
 
+/* Are the plans for several targets, of which a run takes the first that it has? */
+bool plan_has_fallbacks(const Plan *p);
+
 /* The plan of a device as its host's backend sees it: without the device's functions and memory. */
-Plan plan_of_host(Ctx *c, const Plan *p);
+Plan plan_of_host(Ctx *c, const Plan *p, const struct DeviceCode *code);
 
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
  * where values decide dimensions their cells %dims (i64), and the scalars %tid, %nt inside its

@@ -74,7 +74,7 @@ static int info(const char *path)
             (unsigned)m->noutputs, (unsigned long)m->arena_shared + (unsigned long)m->arena_private,
             (unsigned)(m->nweights && m->weights[0].mode == TVMCC_WEIGHTS_FILE));
     tensors(f, m);
-    if (m->struct_bytes >= sizeof *m && m->nbuckets) {
+    if (m->struct_bytes >= offsetof(tvmcc_model_info, ntargets) && m->nbuckets) {
         fprintf(f, "buckets %u %u\n", (unsigned)m->nbuckets, (unsigned)m->nbucket_dims);
         for (k = 0; k < m->nbucket_dims; k++)
             fprintf(f, "%lu %s\n", (unsigned long)strlen(m->bucket_dims[k]), m->bucket_dims[k]);

@@ -40,7 +40,7 @@ static void test_32_bits(void)
         uint32_t    bytes;
     } rows[] = {{"params", 72},      {"device", 100},     {"place", 12},     {"arg", 12},
                 {"value", 20},       {"tensor_info", 44}, {"pool_info", 16}, {"weight_info", 52},
-                {"model_info", 168}, {"kernel_info", 28}, {"code_part", 8},  {"code", 20},
+                {"model_info", 180}, {"kernel_info", 28}, {"code_part", 8},  {"code", 20},
                 {"program", 24}};
 
     for (size_t i = 0; i < COUNT(rows); i++)

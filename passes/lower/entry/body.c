@@ -133,7 +133,7 @@ static const Prim *part_number(Entry *e)
 /* Nobody watches the steps: they are not numbered, and cannot be stopped between them. */
 static bool unwatched(const Entry *e)
 {
-    return !e->part && (e->o->device || e->plan->target->no_threads);
+    return !e->part && (e->plan->device || e->plan->target->no_threads);
 }
 
 static const Stmt *watched(Entry *e, const Stmt *s)

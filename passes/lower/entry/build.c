@@ -198,6 +198,11 @@ const Prim *function(Entry *e, const char *suffix)
     return prim_symbol(e->c, symbol(e, suffix));
 }
 
+const char *own(Entry *e, const char *suffix)
+{
+    return intern_printf(e->c->strings, "%s%s", e->own, suffix);
+}
+
 Param scalar(Entry *e, const char *name, int64_t lo, int64_t hi)
 {
     return (Param){NULL, atom_var(e->c->arith, name, lo, hi), false};

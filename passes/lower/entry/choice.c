@@ -321,8 +321,8 @@ static void define_infos(Choice *ch)
     const char *names = bucket_names(ch), *sizes = bucket_sizes(ch);
 
     for (const Plan *p = ch->plans; p; p = p->next, i++) {
-        Buckets b = {nb, p->ndims, NULL, names, sizes};
-        bool    last = i % nb + 1 == nb;
+        Others b = {.n = nb, .ndims = p->ndims, .names = names, .sizes = sizes};
+        bool   last = i % nb + 1 == nb;
 
         use_plan(e, p);
         if (buckets && last) {
@@ -356,6 +356,13 @@ static void define_bodies(Choice *ch, uint64_t *arena)
         else if (p->arena_bytes + p->private_bytes > *arena)
             *arena = p->arena_bytes + p->private_bytes;
     }
+}
+
+void define_cpu_check(Entry *e, const Plan *p)
+{
+    Choice ch = {.e = e, .plans = p, .nvariants = 1, .nbuckets = 1, .asks = true};
+
+    define_which(&ch);
 }
 
 void define_choice(Entry *e, const Plan *plans)

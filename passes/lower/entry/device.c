@@ -17,7 +17,7 @@
 
 const DeviceCode *code_of(const Entry *e)
 {
-    return e->o->device;
+    return e->plan->device;
 }
 
 uint32_t state_cells(const Entry *e)
@@ -148,7 +148,7 @@ void run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state)
     const Prim   *async = prim_bin(c, PRIM_AND, flags, num(e, DT_U32, TVMCC_RUN_ASYNC));
     Code          begun = {0}, wait = {0}, busy = {0};
 
-    invoke(e, code, result, "steps", function(e, "__steps"), 1, args);
+    invoke(e, code, result, "steps", function(e, own(e, "__steps")), 1, args);
     args[0] = get(e, d, "self");
     invoke(e, &wait, waited, "wait", get(e, d, "wait"), 1, args);
     invoke(e, &begun, waited, "wait", get(e, d, "poll"), 1, args);
@@ -202,7 +202,7 @@ static void replay_main(Entry *e, Code *code)
     Code        launched = {0}, replayed = {0};
 
     copies(e, code, &e->dev.parts.in);
-    invoke(e, &launched, e->dev.result, "steps", function(e, "__launches"), 1, run);
+    invoke(e, &launched, e->dev.result, "steps", function(e, own(e, "__launches")), 1, run);
     pass_on(e, &launched, e->dev.result);
     need(e, &replayed, "replay", "replay", 2, args);
     add(e, code, stmt_if(e->c, plain, code_end(e, &launched), code_end(e, &replayed)));
@@ -261,10 +261,10 @@ void define_device_steps(Entry *e)
     const Stmt *s = e->main->body;
 
     if (e->dev.parts.fixed)
-        define_part(e, "__launches",
+        define_part(e, own(e, "__launches"),
                     stmt_seq(e->c, e->dev.parts.launches.n, e->dev.parts.launches.at), false,
                     false);
-    define_part(e, "__steps", s, true, e->dev.parts.fixed);
+    define_part(e, own(e, "__steps"), s, true, e->dev.parts.fixed);
 }
 
 static void put_arg(Entry *e, Code *code, uint32_t i, uint32_t kind, const Prim *p)

@@ -11,7 +11,14 @@
 /* ---- device.c ---------------------------------------------------------------------------------- */
 
 /* Cells of the state. */
-enum { S_DEVICE, S_ARENA, S_WEIGHTS, S_RECORDING, S_KERNELS = STATE_POINTERS };
+enum {
+    S_DEVICE = TVMCC_STATE_DEVICE,
+    S_ARENA,
+    S_WEIGHTS,
+    S_RECORDING,
+    S_TAKEN = TVMCC_STATE_TARGET,
+    S_KERNELS = STATE_POINTERS
+};
 
 const DeviceCode *code_of(const Entry *e);
 const Idx        *index_of(Entry *e, uint32_t i); /* a constant */

@@ -89,7 +89,7 @@ static void record(Entry *e, Code *code, const Buffer *state)
     need(e, &some, "wait", "record_begin", 1, args);
     args[0] = address(e, run);
     const Buffer *launched = variable(e, &some, "launched", DT_I32);
-    invoke(e, &some, launched, "steps", function(e, "__launches"), 1, args);
+    invoke(e, &some, launched, "steps", function(e, own(e, "__launches")), 1, args);
     need(e, &some, "record_end", "record_end", 2, end); /* whatever the launches gave */
     pass_on(e, &some, launched);
     add(e, code,
@@ -117,7 +117,7 @@ static void define_load(Entry *e)
     if (e->dev.parts.fixed)
         record(e, &code, state);
     give(e, &code, status(e, 0));
-    define(e, "__load", "open", false, 2, params, &code);
+    define(e, own(e, "__load"), "open", false, 2, params, &code);
 }
 
 /* Its table has all members that we know of; one without is forgotten, for close could not use it.
@@ -152,13 +152,13 @@ static void define_open(Entry *e)
     fail_if(e, &code, is_null(e, at(e, state, S_DEVICE)), TVMCC_E_DEVICE);
     check_device(e, &code, state);
     result = variable(e, &code, "result", DT_I32);
-    invoke(e, &code, result, "open", function(e, "__load"), 2, args);
-    invoke(e, &failed, NULL, "close", function(e, "_close"), 2, both);
+    invoke(e, &code, result, "open", function(e, own(e, "__load")), 2, args);
+    invoke(e, &failed, NULL, "close", function(e, own(e, "_close")), 2, both);
     add(e, &code,
         stmt_if(e->c, prim_not(e->c, prim_eq(e->c, value_of(e, result), status(e, 0))),
                 code_end(e, &failed), NULL));
     give(e, &code, value_of(e, result));
-    define(e, "_open", "open", true, 2, all, &code);
+    define(e, own(e, "_open"), "open", !*e->own, 2, all, &code);
 }
 
 /* ---- close ------------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ static void define_close(Entry *e)
     add(e, &code,
         stmt_if(e->c, prim_not(e->c, is_null(e, at(e, state, S_DEVICE))), code_end(e, &open),
                 NULL));
-    define(e, "_close", "close", true, 2, all, &code);
+    define(e, own(e, "_close"), "close", !*e->own, 2, all, &code);
 }
 
 void define_open_close(Entry *e)

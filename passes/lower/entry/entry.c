@@ -72,7 +72,7 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
         fail_if(e, &code, is_null(e, address(e, all[i].buffer)), TVMCC_E_NULL);
     check_params(e, &code, params);
     threads = check_arena(e, &code, params, most);
-    if (e->o->device)
+    if (e->plan->device)
         state = check_state(e, &code, params);
     weights = state ? device_memory(e, state, true) : check_weights(e, &code, params);
     arena = state ? device_memory(e, state, false) : get(e, params, "arena");
@@ -124,7 +124,7 @@ void define_run(Entry *e, uint64_t arena)
 static void define_alone(Entry *e, const Plan *p)
 {
     Code        code = {0};
-    bool        device = e->o->device != NULL;
+    bool        device = e->plan->device != NULL;
     const char *run = symbol(e, "_run_ex"), *open = device ? symbol(e, "_open") : NULL,
                *close = device ? symbol(e, "_close") : NULL;
 
@@ -160,12 +160,14 @@ static void declare_weights(Entry *e)
 const TirModule *entry_functions(Ctx *c, const Plan *p, const CodegenOptions *o,
                                  const CodegenInfo *info)
 {
-    Entry e = {.c = c, .o = o, .info = info};
+    Entry e = {.c = c, .o = o, .info = info, .own = ""};
 
     use_plan(&e, p);
     declare_weights(&e);
     define_steps_of_all(&e);
-    if (p->next || p->ndims || (plan_asks_cpu(p) && !o->device))
+    if (plan_has_fallbacks(p))
+        define_fallbacks(&e, p);
+    else if (p->next || p->ndims || (plan_asks_cpu(p) && !p->device))
         define_choice(&e, p);
     else
         define_alone(&e, p);

@@ -10,7 +10,8 @@
  *   region.c   its parallel regions: parts, barriers, launches
  *   info.c     the constant that <entry>_info gives
  *   choice.c   one of several plans: by CPU, by shape bucket
- *   device.c   models on a device: launches and copies; device_open.c: open and close */
+ *   device.c   models on a device: launches and copies; device_open.c: open and close
+ *   fallbacks.c  one of several plans: by the devices that there are */
 #ifndef TVMCC_PASSES_LOWER_ENTRY_H
 #define TVMCC_PASSES_LOWER_ENTRY_H
 
@@ -35,8 +36,9 @@ typedef struct {
     uint32_t    nconstants, nregions;
     bool        any_cpu; /* of the functions made now */
     /* the plan at hand */
-    const Plan   *plan;
-    const Func   *main;
+    const char *own; /* between the product's name and those of its functions; "" unless several */
+    const Plan *plan;
+    const Func *main;
     const Buffer *dims; /* its symbolic dimensions, i64; NULL: there are none */
     uint32_t      step; /* number of the next step */
     /* the function at hand */
@@ -86,6 +88,7 @@ void          fail_if(Entry *e, Code *code, const Prim *cond, int32_t with);
 void invoke(Entry *e, Code *code, const Buffer *result, const char *sig, const Prim *fn, uint32_t n,
             const Prim *const *args);
 const Prim *function(Entry *e, const char *suffix); /* the address of <entry><suffix> */
+const char *own(Entry *e, const char *suffix);      /* ... of the plan at hand's own functions */
 Param       scalar(Entry *e, const char *name, int64_t lo, int64_t hi);
 Param       pointer(const Buffer *b);
 /* Adds <entry><suffix>; `code` is used up. */
@@ -154,17 +157,19 @@ bool        has_fail(const Stmt *s);
 
 /* ---- info.c ------------------------------------------------------------------------------------ */
 
-/* Tables of shape buckets; the last members of tvmcc_model_info. */
+/* Tables of shape buckets, or of other targets. */
 typedef struct {
     uint32_t    n, ndims;
     const char *infos, *names, *sizes;
-} Buckets;
+    uint32_t    nfallbacks, device, state_cells;
+    const char *fallbacks, *targets;
+} Others;
 
 /* The symbol of its tvmcc_weight_info; NULL: it has no weights. */
 const char *weight_info(Entry *e);
 /* The info of the plan at hand, with these functions (NULL: there is none). */
 const char *model_info(Entry *e, const char *run, const char *open, const char *close,
-                       const Buckets *buckets);
+                       const Others *others);
 
 /* ---- entry.c ----------------------------------------------------------------------------------- */
 
@@ -188,8 +193,14 @@ const Stmt   *device_copy(Entry *e, const Stmt *s);
 
 void define_open_close(Entry *e);
 
+/* ---- fallbacks.c ------------------------------------------------------------------------------- */
+
+void define_fallbacks(Entry *e, const Plan *plans);
+
 /* ---- choice.c ---------------------------------------------------------------------------------- */
 
 void define_choice(Entry *e, const Plan *plans);
+/* i32 <entry>__which(): is the CPU one for which this plan is?  Not 0 then. */
+void define_cpu_check(Entry *e, const Plan *p);
 
 #endif

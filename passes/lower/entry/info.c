@@ -85,20 +85,24 @@ const char *weight_info(Entry *e)
 }
 
 const char *model_info(Entry *e, const char *run, const char *open, const char *close,
-                       const Buckets *buckets)
+                       const Others *others)
 {
     const Plan       *p = e->plan;
-    const DeviceCode *d = e->o->device;
-    const Buckets     none = {0}, *b = buckets ? buckets : &none;
+    const DeviceCode *d = e->plan->device;
+    const Others      none = {0}, *b = others ? others : &none;
     const uint32_t    bits = p->target->pointer_bits;
-    const Param      *params = e->main->params;
-    Items             all = {0};
+    const uint32_t cells = b->state_cells ? b->state_cells : d ? plan_state_cells(d->nkernels) : 0;
+    const Param   *params = e->main->params;
+    Items          all = {0};
 
     item(e, &all, ABI_U32, TVMCC_ABI);
     item_sizeof(e, &all, "model_info");
     item_symbol(e, &all, text_constant(e, e->o->entry));
     item_symbol(e, &all, text_constant(e, "tvmcc " TVMCC_VERSION));
-    item_symbol(e, &all, text_constant(e, d ? d->target : p->target->text));
+    item_symbol(e, &all,
+                text_constant(e, b->targets ? b->targets
+                                 : d        ? d->target
+                                            : p->target->text));
     item_bytes(e, &all, e->info->model_sha, sizeof e->info->model_sha);
     item_bytes(e, &all, e->info->build_id, sizeof e->info->build_id);
     item(e, &all, ABI_U32, p->nin);
@@ -113,8 +117,8 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->arena_bytes);
     item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->private_bytes);
     item(e, &all, ABI_U32, ARENA_ALIGN);
-    item(e, &all, ABI_U32, d ? d->kind : TVMCC_DEVICE_CPU);
-    item(e, &all, ABI_SIZE, d ? (int64_t)plan_state_cells(d->nkernels) * bits / 8 : 0);
+    item(e, &all, ABI_U32, b->device ? b->device : d ? d->kind : TVMCC_DEVICE_CPU);
+    item(e, &all, ABI_SIZE, (int64_t)cells * bits / 8);
     item_symbol(e, &all, run);
     item_symbol(e, &all, open);
     item_symbol(e, &all, close);
@@ -123,5 +127,8 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item_symbol(e, &all, b->infos);
     item_symbol(e, &all, b->names);
     item_symbol(e, &all, b->sizes);
+    item(e, &all, ABI_U32, b->nfallbacks);
+    item(e, &all, ABI_U32, 0);
+    item_symbol(e, &all, b->fallbacks);
     return records(e, &all, "model_info");
 }
