@@ -466,7 +466,7 @@ uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const 
     for (size_t i = 0; !kind && i < sizeof kinds / sizeof *kinds; i++) {
         uint32_t here = found < n ? found : n;
 
-        found += list_devices(kinds[i], n - here, out + here, &reason);
+        found += list_devices(kinds[i], n - here, out ? out + here : NULL, &reason);
     }
     if (why)
         *why = found ? NULL : kind ? reason : "there is no device";
