@@ -4,12 +4,11 @@
 
 #include <math.h>
 
-/* Rows of both panels are 16 bytes longer. */
 int64_t device_mma_bytes(const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
 
-    return stages * (t->bm + t->bn) * (t->chunk * t->bytes + 16);
+    return stages * (t->bm + t->bn) * t->chunk * t->bytes;
 }
 
 /* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies. */

@@ -343,3 +343,26 @@ const Func *step_storage_align(Work *w)
         arena_dup(w->c->arena, &(Pitch){(uint32_t)dim->num, by->num, off->num}, sizeof(Pitch));
     return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
 }
+
+/* What a thread loads at a time, 16 bytes, stays together; which of a row's places it has depends
+ * on the row (buffer_swizzled).  That rows are this long nothing depends on but the banks. */
+const Func *step_swizzle(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *by = step_option(w->st, "by");
+
+    if (!ta || !ta->name || !by || by->num < 1 || by->num > MAX_SWIZZLE ||
+        (by->num & (by->num - 1)))
+        return refuse(w, "write `swizzle %%t by 32`, a power of two up to %d", MAX_SWIZZLE);
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t)
+        return NULL;
+    if (t->scope != SCOPE_SHARED)
+        return refuse(w, "%%%s is not shared", t->name);
+    if (t->pitch)
+        return refuse(w, "rows of %%%s are longer than their cells", t->name);
+    if (by->num * dtype_bytes(t->dtype) < 32)
+        return refuse(w, "a row of %lld cells of %%%s has one place", (long long)by->num, t->name);
+    Buffer now = *t;
+    now.swizzle = (uint32_t)by->num;
+    return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
+}

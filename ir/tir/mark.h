@@ -28,7 +28,14 @@ typedef struct {
     int64_t  factor, offset; /* elements */
 } Pitch;
 
-enum { MAX_ALIGN = 4096, MAX_AHEAD = 65536, MAX_PITCH = 65536, MAX_HINT = 64, MAX_STAGES = 8 };
+enum {
+    MAX_ALIGN = 4096,
+    MAX_AHEAD = 65536,
+    MAX_PITCH = 65536,
+    MAX_HINT = 64,
+    MAX_STAGES = 8,
+    MAX_SWIZZLE = 1024
+};
 
 /* Forms, and the types of their fields. */
 typedef enum {

@@ -170,6 +170,31 @@ static bool find_tiles(WarpMatch *m, const StoreData *store, const LoopData *con
     return true;
 }
 
+/* Steps of the sum lie side by side in each 16 bytes of an operand. */
+static bool side_by_side(Ctx *c, const Prim *p, const LoopData *k)
+{
+    Arith          *A = c->arith;
+    const LoadData *l = &p->u.load;
+    int64_t         cells = WARP_BYTES / (int64_t)dtype_bytes(p->dtype), n = k->extent->lo, by;
+    const Atom *run = atom_var(A, "run", 0, n / cells - 1), *at = atom_var(A, "at", 0, cells - 1);
+    const Idx **stride = NEW_ARRAY(c->scratch, const Idx *, l->n + 1);
+    const Idx  *first = idx_add(A, k->lo, idx_mulc(A, idx_atom(A, run), cells));
+    const Idx  *apart = idx_const(A, 0);
+    IdxSubst   *from = subst_new(A, c->scratch), *to = subst_new(A, c->scratch);
+
+    subst_bind(from, k->var, first);
+    subst_bind(to, k->var, idx_add(A, first, idx_atom(A, at)));
+    buffer_strides(c, l->buffer, stride);
+    for (uint32_t d = 0; d < l->n; d++) {
+        if (!idx_is_const(stride[d], &by))
+            return false;
+        apart = idx_add(
+            A, apart,
+            idx_mulc(A, idx_sub(A, idx_subst(to, l->index[d]), idx_subst(from, l->index[d])), by));
+    }
+    return apart == idx_atom(A, at);
+}
+
 /* A thread's numbers of the result lie side by side, and are its own. */
 static bool holds_result(Ctx *c, const WarpMatch *m, const StoreData *store)
 {
@@ -188,7 +213,6 @@ bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, 
                 const LoopData *const *loops, const StoreData *store, WarpMatch *out)
 {
     const Intrin *row = intrin_find(c, text, 0, NULL);
-    int64_t       step;
 
     if (!row || !row->warp || !row->sums || nloops < 3 || nloops > INTRIN_AXES || store->mask ||
         store->value->dtype.lanes != 1 || !dtype_eq(store->value->dtype, row->result.dtype) ||
@@ -211,8 +235,7 @@ bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, 
     return is_side(out, out->a, true) && is_side(out, out->b, false) &&
            dtype_eq(out->a->dtype, row->operand[0].dtype) &&
            dtype_eq(out->b->dtype, row->operand[1].dtype) &&
-           intrin_step(c, &out->a->u.load, out->part[2]->var, &step) && step == 1 &&
-           intrin_step(c, &out->b->u.load, out->part[2]->var, &step) && step == 1 &&
+           side_by_side(c, out->a, out->part[2]) && side_by_side(c, out->b, out->part[2]) &&
            find_tiles(out, store, loops) && holds_result(c, out, store);
 }
 

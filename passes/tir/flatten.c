@@ -4,6 +4,7 @@
  *     -> %y: f32[..]                          %y[%o*26912+%y*464+%x*8+%j]
  *
  * A pointer addresses cell 0 of the interior, so halo cells before it have negative offsets.  An
+ * buffer that is marked `swizzle` has its cells in other places of their line.  An
  * alloc of `arena` scope (shared between threads) or a `private` one of more than 4 KiB becomes a
  * parameter, which the host passes from the arena; smaller ones go to the stack.  Each has its own
  * storage: parameters are noalias.  Conditions that the loops' ranges decide disappear.
@@ -41,6 +42,16 @@ static const Idx *symbolic_cells(Ctx *c, const Buffer *b, const Idx *const *stri
     return n;
 }
 
+enum { PLACE = 16, BANKS = 128 }; /* bytes that are loaded at a time; .. of all banks */
+
+/* Places of 16 bytes that rows have, at most those of all banks. */
+static int64_t places_of(const Buffer *b)
+{
+    int64_t bytes = (int64_t)b->swizzle * dtype_bytes(b->dtype);
+
+    return b->swizzle ? (bytes < BANKS ? bytes : BANKS) / PLACE : 0;
+}
+
 static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
 {
     const Buffer *f = map_get(x->flat, b->id);
@@ -58,9 +69,13 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     n.ndim = 1;
     n.stride = NULL;
     n.pitch = NULL;
+    n.swizzle = 0;
     n.halo = NULL;
     n.alias = b->alias ? flat_buffer(x, b->alias) : NULL;
     if (buffer_size(x->c, b, &elems, &origin)) {
+        int64_t whole = places_of(b) * PLACE / dtype_bytes(b->dtype); /* places change within */
+        if (whole > 1)
+            elems = (elems + whole - 1) / whole * whole;
         const Idx *extent = idx_const(x->c->arith, elems - origin);
         n.extent = DUP_ARRAY(x->c->arena, &extent, 1);
     } else {
@@ -81,6 +96,20 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     return f;
 }
 
+/* Places of a row turn by one from one line of all banks to the next. */
+static const Idx *swizzled(Ctx *c, const Buffer *b, const Idx *at)
+{
+    Arith  *A = c->arith;
+    int64_t places = places_of(b), cells = PLACE / dtype_bytes(b->dtype);
+
+    if (places < 2)
+        return at;
+    const Idx *place = idx_divc(A, at, cells), *line = idx_divc(A, at, cells * (BANKS / PLACE));
+    const Idx *from = idx_modc(A, place, places),
+              *to = idx_modc(A, idx_add(A, place, line), places);
+    return idx_add(A, at, idx_mulc(A, idx_sub(A, to, from), cells));
+}
+
 static const Idx *offset(Flatten *x, const Buffer *b, const Idx *const *index)
 {
     const Idx *const *stride = map_get(x->stride, b->id);
@@ -88,7 +117,7 @@ static const Idx *offset(Flatten *x, const Buffer *b, const Idx *const *index)
 
     for (uint32_t d = 0; d < b->ndim; d++)
         at = idx_add(x->c->arith, at, idx_mul(x->c->arith, index[d], stride[d]));
-    return at;
+    return swizzled(x->c, b, at);
 }
 
 static const Prim *flat_prim(Ctx *c, void *user, const Prim *p)

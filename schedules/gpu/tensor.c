@@ -15,8 +15,8 @@
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
  *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
  *     cache_read w shared ct, cx, cj, ks, kk at ko             the sum side by side
- *     storage_align                                  rows 16 bytes longer: eight of them that are
- *                                                    loaded together lie in different banks
+ *     swizzle                                        eight rows' 16 bytes that are loaded together
+ *                                                    lie in different banks
  *     tensorize rt with @mma_f16
  *
  * Columns are what lies side by side in the result, pixels of an image or outputs of a dense layer.
@@ -140,10 +140,9 @@ typedef struct {
     bool           along;  /* they lie in memory as they are multiplied */
 } Side;
 
-/* An operand's part of a chunk in shared memory, its rows 16 bytes longer than an even number of
- * such.  It comes 16 bytes at a time where these lie as they are multiplied, and every thread has
- * as many of them; else as it lies. */
-static void stage(Sched *s, const Product *p, const Side *side, const char *at)
+/* An operand's part of a chunk in shared memory.  It comes 16 bytes at a time where these lie as
+ * they are multiplied, and every thread has as many of them; else as it lies. */
+static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, const char *at)
 {
     const char *name = side->of->tensor->name;
     int64_t     quad = 16 / (int64_t)dtype_bytes(side->of->tensor->dtype);
@@ -153,8 +152,7 @@ static void stage(Sched *s, const Product *p, const Side *side, const char *at)
     step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%%s", name, p->block, side->loops, at);
     if (strcmp(p->block, name) != 0 && sched_block(s, name))
         step(s, "compute_inline %s", name);
-    step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", name, k - 1,
-         (long long)(2 * quad), (long long)quad);
+    step(s, "swizzle %%%s.shared by %lld", name, (long long)chunk);
     if (!side->along) {
         for (uint32_t i = 0; i < k; i++)
             str_printf(&order, ", %%%s.shared.a%u", name, i);
@@ -259,7 +257,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     if (p->follow)
         step(s, "reverse_compute_at %s %%cx", p->follow);
     for (uint32_t i = 0; i < 2; i++)
-        stage(s, p, &sides[i], at);
+        stage(s, p, &sides[i], t->chunk, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
     if (t->stages > 1)
