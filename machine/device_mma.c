@@ -11,11 +11,12 @@ int64_t device_mma_bytes(const DeviceTile *t)
     return stages * (t->bm + t->bn) * t->chunk * t->bytes;
 }
 
-/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies. */
+/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies; what is copied ahead
+ * a number at a time, and where each comes from. */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
     return (t->tm * t->bn + (t->tm + t->bn) * 8) / m->warp + DEVICE_OTHER_REGS +
-           device_kept(t, m->warp * (t->bm / t->tm));
+           2 * device_kept(t, m->warp * (t->bm / t->tm));
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
