@@ -32,14 +32,6 @@ bool    is_symbolic(const Sched *s, const char *block, const char *iter);
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
-/* The rows of a matrix product: symbolic ones at most so many.  What tiles leave over of these is
- * pieces of powers of two, or one piece, `each` size of which is written out.  `far`: the share of
- * the weights that comes from beyond L2 for the first tile, asked for ahead. */
-typedef struct {
-    int64_t n;
-    bool    symbolic, each;
-    double  far;
-} Rows;
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c), as decisions of these names.  `whole`: only vectors of a panel that divide all;
  * `times`: how many such products there are. */

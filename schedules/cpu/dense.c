@@ -29,59 +29,6 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
-/* Cycles of a step of a tile or piece.  Weights from L2 are counted among what sums load, but take
- * as long as L2 delivers them. */
-static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv)
-{
-    Time weights = level_time(m, LEVEL_L2, (double)(nv * m->vector_bytes));
-
-    return fmax(panel_step_cycles(m, rows, rows, nv), time_traffic(weights));
-}
-
-/* What the first one of so many rows waits for weights from afar. */
-static double waiting_cycles(const Machine *m, Rows all, int64_t rows, int64_t nv)
-{
-    double sums = panel_step_cycles(m, rows, rows, nv);
-    Time   weights = fetched_time(m, (double)(nv * m->vector_bytes));
-
-    return all.far * (time_cycles(m, time_beside(time_compute(sums), weights)) - sums);
-}
-
-/* Cycles of a step over n rows that a run decides: tiles, and one piece of what is left. */
-static double decided_cycles(const Machine *m, Rows all, int64_t n, int64_t p, int64_t nv)
-{
-    double cycles = waiting_cycles(m, all, n < p ? n : p, nv);
-
-    cycles += (double)(n / p) * piece_step_cycles(m, p, nv);
-    return n % p ? cycles + piece_step_cycles(m, n % p, nv) : cycles;
-}
-
-/* Cycles of a step over all rows.  Symbolic ones, where there is a piece for each size: the
- * geometric mean of some numbers, each of which counts as much as any other.  Where what is left
- * goes in pieces of powers of two (split), their numbers are mostly such ones, too, or the largest:
- * all of these together. */
-static double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
-{
-    double whole, cycles = 0, all = 0;
-
-    if (!rows.symbolic)
-        return panel_step_cycles(m, rows.n, p, nv) +
-               waiting_cycles(m, rows, ceil_div(rows.n, ceil_div(rows.n, p)), nv);
-    for (int64_t n = 1; rows.each && n <= rows.n; n += 1 + n / 16, all++)
-        cycles += log(decided_cycles(m, rows, n, p, nv));
-    if (rows.each)
-        return exp(cycles / all);
-    whole = piece_step_cycles(m, p, nv);
-    for (int64_t n = 1; n; n = 2 * n <= rows.n ? 2 * n : n < rows.n ? rows.n : 0) {
-        cycles += (double)(n / p) * whole;
-        for (int64_t piece = 1; piece <= n % p; piece *= 2)
-            if (n % p & piece)
-                cycles += piece_step_cycles(m, piece, nv);
-        all += (double)n;
-    }
-    return cycles / all * (double)rows.n;
-}
-
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
  * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
