@@ -169,16 +169,19 @@ static double block_cycles(const Machine *m, const ConvPlan *p, int64_t gb)
            meet;
 }
 
-/* Groups of a pixel block, whose input is at most half of L2. */
+/* Groups of a pixel block, whose input is at most half of L2, or no more than the weights, which
+ * each block reads again. */
 static int64_t pick_block(Sched *s, const ConvPlan *p)
 {
     const ConvSizes *z = &p->z;
     Machine          m = machine_of(s->target);
-    int64_t          groups = z->y / p->rows, most = groups;
+    int64_t          groups = z->y / p->rows, most = groups, room = room_image(&m);
     int64_t          bytes = z->c * (z->i ? z->i : 1) * p->rows * z->x * 4;
     Candidates       k = candidates(s);
 
-    while (most > 1 && most * bytes > room_image(&m))
+    if (room < weights_of(z))
+        room = weights_of(z);
+    while (most > 1 && most * bytes > room)
         most = divisor_upto(groups, most - 1);
     for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0)
         candidate(&k, gb, 0, block_cycles(&m, p, gb));
