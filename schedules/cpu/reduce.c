@@ -98,6 +98,7 @@ void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dim
     if (!b || !b->u.block.nspatial || cpu_lanes(s) < 2)
         return;
     const BlockData *d = &b->u.block;
+    Machine          m = machine_of(s->target);
     int64_t          n;
     const char      *inner = line_loop(s, block, dims, &n);
     int64_t          lanes = inner_lanes(s, n);
@@ -127,6 +128,9 @@ void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dim
             try_step(s, "cache_write %s reg at %%%s.%s", block, block,
                      d->iter[d->nspatial - dims - 1]->name);
         try_step(s, "vectorize %%%s.%s", block, inner);
+        if (n < cpu_lanes(s) && d->nreduce == 1 &&
+            iter_extent(s, block, d->iter[d->nspatial]->name) <= limit_written_steps(&m))
+            try_step(s, "unroll %%%s.%s", block, d->iter[d->nspatial]->name);
         return;
     }
     try_step(s, "cache_write %s reg at %%%s.vo", block, block);
