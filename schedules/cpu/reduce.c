@@ -129,7 +129,7 @@ void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dim
                      d->iter[d->nspatial - dims - 1]->name);
         try_step(s, "vectorize %%%s.%s", block, inner);
         if (n < cpu_lanes(s) && d->nreduce == 1 &&
-            iter_extent(s, block, d->iter[d->nspatial]->name) <= limit_written_steps(&m))
+            iter_extent(s, block, d->iter[d->nspatial]->name) <= limit_few_columns_steps(&m))
             try_step(s, "unroll %%%s.%s", block, d->iter[d->nspatial]->name);
         return;
     }
