@@ -3,6 +3,8 @@
 #define cuDeviceGetCount hipGetDeviceCount
 #define cuDeviceGet hipDeviceGet
 #define cuDeviceGetName hipDeviceGetName
+#define cuDeviceTotalMem_v2 hipDeviceTotalMem
+#define cuDeviceGetAttribute hipDeviceGetAttribute
 #define cuDevicePrimaryCtxRetain hipDevicePrimaryCtxRetain
 #define cuDevicePrimaryCtxRelease_v2 hipDevicePrimaryCtxRelease
 #define cuCtxPushCurrent_v2 hipCtxPushCurrent
@@ -22,6 +24,7 @@
 #define cuStreamCreate hipStreamCreateWithFlags
 #define cuStreamDestroy_v2 hipStreamDestroy
 #define cuStreamSynchronize hipStreamSynchronize
+#define cuStreamQuery hipStreamQuery
 #define cuStreamBeginCapture_v2 hipStreamBeginCapture
 #define cuStreamEndCapture hipStreamEndCapture
 #define cuGraphInstantiateWithFlags hipGraphInstantiateWithFlags

@@ -40,6 +40,11 @@ enum {
     CAPTURE_UNSUPPORTED = 900
 };
 
+#ifdef MOCK_HIP
+enum { INTEGRATED = 16 }; /* the attribute's number */
+#else
+enum { INTEGRATED = 18 };
+#endif
 enum { DEVICES = 2, MAX_ARGS = 512 };
 
 typedef MockIndex Index;
@@ -153,7 +158,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     CALL(0);
     (void)device;
     *value = 0;
-    return attribute == 18 ? OK : INVALID_VALUE;
+    return attribute == INTEGRATED ? OK : INVALID_VALUE;
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
