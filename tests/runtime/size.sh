@@ -1,9 +1,9 @@
 #!/bin/sh
 # size.sh <size> <library> <devices.def> <most> <most of a driver>: bytes of code and constants, without debug
-# information, of the runtime and of each device's driver (<name>*.c), which a program has that opens devices.
+# information, of the runtime, and of what a program has that opens devices: device.c and each driver (<name>*.c).
 drivers=$(sed -n 's/^DEVICE([A-Z0-9_]*, \([a-z0-9_]*\))$/\1/p' "$3" | while read -r name; do
     [ ! -e "$(dirname "$3")/$name.c" ] || echo "$name" # else it is one of another's file
-done | tr '\n' ' ')
+done | tr '\n' ' ')device
 "$1" "$2" | awk -v names="$drivers" -v most="$4" -v driver="$5" '
     NR > 1 {
         owner = "the runtime"
