@@ -112,7 +112,7 @@ static const char *text_of(const H5Object *o, const char *name)
 static bool read_h5(Ctx *c, Loc loc, Bytes file, KerasArchive *out)
 {
     static const char attribute[] = "model_config", groups[] = "model_weights";
-    const char       *config;
+    const char       *config, *backend;
     H5Object          root;
 
     if (!(out->weights = h5_open(c->diags, c->arena, loc, "", file)))
@@ -131,6 +131,8 @@ static bool read_h5(Ctx *c, Loc loc, Bytes file, KerasArchive *out)
         out->major = major_of(text_of(&out->root, "keras_version"));
     else if (!out->root.file)
         out->root = root;
+    backend = text_of(&out->root, "backend");
+    out->flipped = backend && !strcmp(backend, "theano");
     return !h5_failed(out->weights) &&
            (out->config =
                 parse(c, loc, attribute, (Bytes){(const uint8_t *)config, strlen(config)}));

@@ -40,15 +40,17 @@ const Expr *keras_conv(const KerasNode *n, const Expr *x, const Expr *w, const K
     return x && w ? build_conv(&n->b, &k) : NULL;
 }
 
-/* The weight in another order, and its extents as the window's. */
-static const Expr *kernel(KerasNode *n, const char *name, const int64_t *axes, uint32_t rank,
-                          KerasWindow *w)
+static const Expr *with_extents(const KerasNode *n, const Expr *k, KerasWindow *w)
 {
-    const Expr *k = keras_weight_moved(n, name, rank, axes);
-
     for (uint32_t i = 0; k && i < w->dims; i++)
-        w->at.kernel[i] = build_dim(&n->b, k, rank - w->dims + i);
+        w->at.kernel[i] = build_dim(&n->b, k, 2 + i);
     return k;
+}
+
+/* The weight in another order, and its extents as the window's. */
+static const Expr *kernel(KerasNode *n, const char *name, const int64_t *axes, KerasWindow *w)
+{
+    return with_extents(n, keras_weight_moved(n, name, w->dims + 2, axes), w);
 }
 
 /* Of Keras 1 with Theano's order the weights are [O, I, H, W] already. */
@@ -59,12 +61,37 @@ static bool old_order(const KerasNode *n)
     return order && !strcmp(order, "th");
 }
 
+/* Of lines in Keras 1: [W, 1, I, O], in its first versions [O, I, W, 1]. */
+static const Expr *old_line_kernel(KerasNode *n, const char *name)
+{
+    const Expr *w = keras_weight(n, name);
+    int64_t     taps, dims[3], first[] = {0, 1, 2}, now[] = {3, 2, 0};
+    bool        oldest;
+
+    if (!w || !keras_ints(n, "kernel_size", 1, 1, 1, &taps))
+        return NULL;
+    oldest = build_dim(&n->b, w, 1) != 1 || build_dim(&n->b, w, 0) != taps ||
+             build_dim(&n->b, w, 3) != keras_int(n, "filters", 0);
+    if (build_dim(&n->b, w, oldest ? 3 : 1) != 1)
+        return keras_error(n, E_IMPORT, "its weight '%s' is %s", name, type_text(n->b.c, w->type));
+    for (uint32_t i = 0; i < 3; i++)
+        dims[i] = build_dim(&n->b, w, (uint32_t)(oldest ? first : now)[i]);
+    w = oldest ? w : build_transpose(&n->b, w, 4, (int64_t[]){3, 2, 0, 1});
+    w = keras_folded(n, name, build_reshape(&n->b, w, 3, dims));
+    return n->im->flipped ? keras_folded(n, name, build_reverse(&n->b, w, 1, (int64_t[]){2})) : w;
+}
+
 static const Expr *plain_kernel(KerasNode *n, const char *name, KerasWindow *w)
 {
     static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}},
                          as_is[5] = {0, 1, 2, 3, 4};
+    const Expr *k;
 
-    return kernel(n, name, old_order(n) ? as_is : orders[w->dims - 1], w->dims + 2, w);
+    if (w->dims == 1 && n->im->major < 2 && keras_weight_rank(n, name) == 4)
+        k = old_line_kernel(n, name);
+    else
+        k = keras_kernel(n, name, w->dims, old_order(n) ? as_is : orders[w->dims - 1]);
+    return with_extents(n, k, w);
 }
 
 static const Expr *biased(KerasNode *n, const Expr *y)
@@ -112,7 +139,7 @@ static const Expr *depth_kernel(KerasNode *n, const char *name, KerasWindow *w)
     static const int64_t orders[2][4] = {{1, 2, 0}, {2, 3, 0, 1}};
     const Build         *b = &n->b;
     uint32_t             rank = w->dims + 2;
-    const Expr          *k = kernel(n, name, orders[w->dims - 1], rank, w);
+    const Expr          *k = kernel(n, name, orders[w->dims - 1], w);
     int64_t              dims[4];
 
     if (!k)
@@ -150,27 +177,46 @@ bool keras_separable(KerasNode *n)
 
 /* ---- transposed ------------------------------------------------------------------------------------- */
 
+/* Of Keras 1 the layer says how many cells come out: [batch, H, W, C] or [batch, C, H, W]. */
+static bool read_old_shape(const KerasNode *n, const json_t *shape, const KerasWindow *w,
+                           int64_t *cells)
+{
+    uint32_t first = keras_channels_first(n) ? 2 : 1;
+
+    for (uint32_t i = 0; i < w->dims; i++)
+        if (json_array_size(shape) != w->dims + 2 ||
+            !json_int(json_array_get(shape, first + i), &cells[i]) || cells[i] < 1 ||
+            cells[i] > INT32_MAX)
+            return keras_error(n, E_IMPORT, "setting 'output_shape' is no shape of %u dimensions",
+                               w->dims + 2);
+    return true;
+}
+
 /* How many cells come out, and what is cut off or added for that; extra: at the end. */
 static bool transposed_window(const KerasNode *n, const Expr *x, KerasWindow *w, int64_t *extra)
 {
     const char   *padding = keras_text(n, "padding", "valid");
-    const json_t *given = keras_json(n, "output_padding");
+    const json_t *given = keras_json(n, "output_padding"), *told = keras_json(n, "output_shape");
     bool          is_same = !strcmp(padding, "same");
     Arith        *A = n->b.c->arith;
-    int64_t       more[3];
+    int64_t       more[3], cells[3];
 
     if (!is_same && strcmp(padding, "valid") != 0)
         return keras_error(n, E_UNSUPPORTED, "padding '%s'", padding);
     if (!keras_ints(n, "strides", w->dims, 1, 1, w->at.stride) ||
         !keras_ints(n, "dilation_rate", w->dims, 1, 1, w->at.dilation) ||
-        !keras_ints(n, "output_padding", w->dims, 0, 0, more))
+        !keras_ints(n, "output_padding", w->dims, 0, 0, more) ||
+        (told && !read_old_shape(n, told, w, cells)))
         return false;
     for (uint32_t i = 0; i < w->dims; i++) {
         const Idx *in = expr_form(x, 2 + i), *out, *rest;
         int64_t    span = (w->at.kernel[i] - 1) * w->at.dilation[i] + 1, cut;
+        int64_t    least = (is_same ? span : 1) - w->at.stride[i];
         const Idx *full = idx_addc(A, idx_mulc(A, idx_addc(A, in, -1), w->at.stride[i]), span);
 
-        if (given)
+        if (told)
+            out = idx_const(A, cells[i]);
+        else if (given)
             out = idx_addc(A, full, more[i] - (is_same ? 2 * (span / 2) : 0));
         else
             out = idx_addc(A, idx_mulc(A, in, w->at.stride[i]),
@@ -179,6 +225,9 @@ static bool transposed_window(const KerasNode *n, const Expr *x, KerasWindow *w,
         if (!idx_is_const(rest, &cut))
             return keras_error(n, E_UNSUPPORTED, "its padding is %s, which is no number",
                                dim_text(n->b.c, rest));
+        if (told && (cut < least || cut >= least + w->at.stride[i]))
+            return keras_error(n, E_IMPORT, "%lld cells of output_shape do not come of %s",
+                               (long long)cells[i], dim_text(n->b.c, in));
         extra[i] = cut < 0 ? -cut : 0;
         cut = cut < 0 ? 0 : cut;
         w->at.begin[i] = is_same ? cut / 2 : 0;
@@ -187,15 +236,18 @@ static bool transposed_window(const KerasNode *n, const Expr *x, KerasWindow *w,
     return true;
 }
 
-/* Weights [H, W, O, I] as [I, O, H, W]. */
+/* Weights [H, W, O, I] as [I, O, H, W]; of Keras 1 they are [H, W, I, O] or [O, I, H, W]. */
 bool keras_transposed(KerasNode *n)
 {
-    static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}};
-    KerasWindow          win = {.dims = dims_of(n)};
-    BuildConv            k = {
-                   .x = keras_image(n, win.dims), .dims = win.dims, .groups = 1, .transposed = true};
+    static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}},
+                         old[] = {2, 3, 0, 1}, theano[] = {1, 0, 2, 3};
+    bool           is_old = n->im->major < 2 && dims_of(n) == 2;
+    const int64_t *axes = is_old ? (old_order(n) ? theano : old) : orders[dims_of(n) - 1];
+    KerasWindow    win = {.dims = dims_of(n)};
+    BuildConv      k = {
+             .x = keras_image(n, win.dims), .dims = win.dims, .groups = 1, .transposed = true};
 
-    k.w = k.x ? kernel(n, "kernel", orders[win.dims - 1], win.dims + 2, &win) : NULL;
+    k.w = k.x ? with_extents(n, keras_kernel(n, "kernel", win.dims, axes), &win) : NULL;
     if (!k.w || !transposed_window(n, k.x, &win, k.extra))
         return false;
     k.window = win.at;

@@ -48,7 +48,7 @@ static bool one_round(const Build *b, void *user, const Expr *i, const Expr *con
 static const Expr *kernel(KerasNode *n, const char *name, uint32_t dims, KerasWindow *w)
 {
     static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}};
-    const Expr          *k = keras_weight_moved(n, name, dims + 2, orders[dims - 1]);
+    const Expr          *k = keras_kernel(n, name, dims, orders[dims - 1]);
 
     w->dims = dims;
     for (uint32_t i = 0; k && i < dims; i++) {
@@ -140,6 +140,8 @@ bool keras_conv_lstm(KerasNode *n)
         return false;
     if (n->in[0].mask || keras_bool(n, "stateful", false))
         return keras_error(n, E_UNSUPPORTED, "a mask, or a state that is kept");
+    if (n->im->major < 2 && keras_channels_first(n))
+        return keras_error(n, E_UNSUPPORTED, "channels first in a file of Keras 1");
     if (k.filters < 1)
         return keras_error(n, E_IMPORT, "'filters' is %lld", (long long)k.filters);
     k.activation = keras_activation_name(n, "activation", "tanh");

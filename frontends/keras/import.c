@@ -414,6 +414,7 @@ const Module *keras_import(Ctx *c, const char *path, Bytes file, const ImportOpt
     (void)files; /* all is in this one */
     if (keras_read_archive(c, (Loc){.file = path}, file, &a)) {
         im.major = a.major;
+        im.flipped = a.flipped;
         im.reading = (KerasReading){.c = c, .path = path, .major = a.major};
         if ((im.model = keras_read_config(c, path, &a)) && keras_survey(&im) &&
             keras_read_weights(c, path, &a, im.model))

@@ -4,7 +4,7 @@
  *   config.c      the configuration as layers, their calls, and models within models
  *   order.c       which call is made when          ports.c   what a model takes and gives
  *   weights.c     whose weights are which
- *   names.c names.def   names that layers and settings had in older versions
+ *   names.c names.def   names that layers and settings had in older versions, and parts of weights
  *   table.c       the tables: layers.def, operations.def
  *   survey.c      all layers before anything is built
  *   describe.c    inputs, outputs, layers
@@ -49,6 +49,7 @@
 typedef struct {
     json_t  *config;  /* of the model: json_decref when done */
     int      major;   /* of the version of Keras that wrote it */
+    bool     flipped; /* kernels of convolutions are the other way round, as Theano has them */
     bool     paths;   /* weights are found by paths, not by lists of names */
     H5File  *weights; /* NULL: none are there */
     H5Object root;    /* of them */
@@ -100,13 +101,15 @@ typedef struct {
     bool        fixed; /* not trained */
 } KerasSlot;
 typedef VEC(KerasSlot) KerasSlots;
-/* The weights that a layer with these settings has itself. */
-KerasSlots keras_slots(Ctx *c, const KerasRow *row, const json_t *config);
+/* The weights that a layer with these settings has itself, in files of that version. */
+KerasSlots keras_slots(Ctx *c, const KerasRow *row, const json_t *config, int major);
 
 /* ---- names.c --------------------------------------------------------------------------------------- */
 
 const char *keras_class_now(const char *name);   /* what a class is called today */
 const char *keras_group_class(const char *name); /* whose name its weights' group has */
+/* The weights that a class of today has in parts, as in layers.def; NULL: in none. */
+const char *keras_parts(const char *class, const json_t *config, int major);
 /* The setting, by its name of today or an older one. */
 const json_t *keras_setting(const json_t *config, const char *name);
 bool          keras_setting_old(const char *name, const char *of); /* name is an old one of `of` */
@@ -221,6 +224,7 @@ typedef struct {
     const char  *path;
     KerasLayer  *model;
     int          major;
+    bool         flipped; /* KerasArchive */
     Shapes       shapes;
     KerasReading reading; /* for layers in settings */
     uint32_t     calls, loops, depth;
@@ -272,8 +276,12 @@ bool json_int(const json_t *x, int64_t *out);
 
 bool        keras_has_weight(const KerasNode *n, const char *name);
 const Expr *keras_weight(KerasNode *n, const char *name); /* in n->dtype; NULL with an error */
+/* Its dimensions as the file has them; 0: it has none, or is not there. */
+uint32_t keras_weight_rank(const KerasNode *n, const char *name);
 /* The same in another order of dimensions. */
 const Expr *keras_weight_moved(KerasNode *n, const char *name, uint32_t rank, const int64_t *axes);
+/* A convolution's kernel: besides, the right way round. */
+const Expr *keras_kernel(KerasNode *n, const char *name, uint32_t spatial, const int64_t *axes);
 /* e, computed from weights, as a constant where it is small; `name` is called so. */
 const Expr *keras_folded(const KerasNode *n, const char *name, const Expr *e);
 

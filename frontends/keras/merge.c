@@ -90,22 +90,6 @@ bool keras_concatenate(KerasNode *n)
     return concatenated(n, keras_int(n, "axis", -1));
 }
 
-/* Of Keras 1: the setting `mode` says which of the others it is. */
-bool keras_old_merge(KerasNode *n)
-{
-    static const struct {
-        const char *mode, *op;
-    } modes[] = {{"sum", "add"}, {"mul", "multiply"}, {"max", "maximum"}, {"ave", "add"}};
-    const char *mode = keras_text(n, "mode", "sum");
-
-    if (!strcmp(mode, "concat"))
-        return concatenated(n, keras_int(n, "concat_axis", -1));
-    for (uint32_t i = 0; i < COUNT(modes); i++)
-        if (!strcmp(mode, modes[i].mode))
-            return merged(n, modes[i].op, !strcmp(mode, "ave"));
-    return keras_error(n, E_UNSUPPORTED, "mode '%s'", mode);
-}
-
 /* ---- products --------------------------------------------------------------------------------------- */
 
 static const Expr *product2(const Build *b, const Expr *x, const Expr *y, bool ty)
@@ -248,13 +232,13 @@ static const Expr *unit(const Build *b, const Expr *x, int64_t axis)
     return build_mul(b, x, build1(b, "rsqrt", sum, NULL));
 }
 
-bool keras_dot(KerasNode *n)
+static bool dotted(KerasNode *n, const char *setting, bool normalize)
 {
     const Expr *x, *y;
     uint32_t    ax, ay;
     Ints        axes;
 
-    if (!keras_count(n, 2, 2) || !keras_list(n, "axes", &axes))
+    if (!keras_count(n, 2, 2) || !keras_list(n, setting, &axes))
         return false;
     x = n->in[0].e;
     y = n->in[1].e;
@@ -265,9 +249,34 @@ bool keras_dot(KerasNode *n)
         return false;
     if (ax == 0 || ay == 0)
         return keras_error(n, E_UNSUPPORTED, "a product over the batch");
-    if (keras_bool(n, "normalize", false)) {
+    if (normalize) {
         x = unit(&n->b, x, ax);
         y = unit(&n->b, y, ay);
     }
     return x && y && keras_done(n, keras_batch_dot(n, x, y, ax, ay));
+}
+
+bool keras_dot(KerasNode *n)
+{
+    return dotted(n, "axes", keras_bool(n, "normalize", false));
+}
+
+/* ---- Keras 1 ---------------------------------------------------------------------------------------- */
+
+/* The setting `mode` says which of the others it is. */
+bool keras_old_merge(KerasNode *n)
+{
+    static const struct {
+        const char *mode, *op;
+    } modes[] = {{"sum", "add"}, {"mul", "multiply"}, {"max", "maximum"}, {"ave", "add"}};
+    const char *mode = keras_text(n, "mode", "sum");
+
+    if (!strcmp(mode, "concat"))
+        return concatenated(n, keras_int(n, "concat_axis", -1));
+    for (uint32_t i = 0; i < COUNT(modes); i++)
+        if (!strcmp(mode, modes[i].mode))
+            return merged(n, modes[i].op, !strcmp(mode, "ave"));
+    if (!strcmp(mode, "dot"))
+        return dotted(n, "dot_axes", false);
+    return keras_error(n, E_UNSUPPORTED, "mode '%s'", mode);
 }

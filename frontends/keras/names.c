@@ -8,9 +8,11 @@ typedef struct {
     const char *old, *now;
 } Renamed;
 
+/* The rows of one kind: each includes the table with the others empty. */
 #define CLASS(old, now) {old, now},
 #define SETTING(old, now)
 #define GROUP(class, name)
+#define PARTS(class, weights)
 static const Renamed classes[] = {
 #include "frontends/keras/names.def"
 };
@@ -30,24 +32,43 @@ static const Renamed settings[] = {
 static const Renamed groups[] = {
 #include "frontends/keras/names.def"
 };
+#undef GROUP
+#undef PARTS
+
+#define GROUP(class, name)
+#define PARTS(class, weights) {class, weights},
+static const Renamed parts[] = {
+#include "frontends/keras/names.def"
+};
 #undef CLASS
 #undef SETTING
 #undef GROUP
+#undef PARTS
+
+static const char *found(const Renamed *rows, uint32_t n, const char *name, const char *otherwise)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(name, rows[i].old))
+            return rows[i].now;
+    return otherwise;
+}
 
 const char *keras_group_class(const char *name)
 {
-    for (uint32_t i = 0; i < COUNT(groups); i++)
-        if (!strcmp(name, groups[i].old))
-            return groups[i].now;
-    return name;
+    return found(groups, COUNT(groups), name, name);
 }
 
 const char *keras_class_now(const char *name)
 {
-    for (uint32_t i = 0; i < COUNT(classes); i++)
-        if (!strcmp(name, classes[i].old))
-            return classes[i].now;
-    return name;
+    return found(classes, COUNT(classes), name, name);
+}
+
+const char *keras_parts(const char *class, const json_t *config, int major)
+{
+    const char *how = json_string_value(json_object_get(config, "consume_less"));
+
+    return major > 1 || (how && !strcmp(how, "gpu")) ? NULL
+                                                     : found(parts, COUNT(parts), class, NULL);
 }
 
 const json_t *keras_setting(const json_t *config, const char *name)

@@ -165,9 +165,15 @@ static const KerasWeight *find_weight(const KerasNode *n, const char *name)
     return NULL;
 }
 
+/* Part i of a weight of Keras 1 (names.def). */
+static const KerasWeight *find_part(const KerasNode *n, const char *name, uint32_t i)
+{
+    return find_weight(n, arena_printf(n->b.c->scratch, "%s.%u", name, i));
+}
+
 bool keras_has_weight(const KerasNode *n, const char *name)
 {
-    return find_weight(n, name) != NULL;
+    return find_weight(n, name) || find_part(n, name, 0);
 }
 
 static bool type_of(const H5Value *v, DType *out)
@@ -217,7 +223,7 @@ static const Expr *constant(const KerasNode *n, const KerasWeight *w)
 
 const Expr *keras_folded(const KerasNode *n, const char *name, const Expr *e)
 {
-    const KerasWeight *w = find_weight(n, name);
+    const KerasWeight *whole = find_weight(n, name), *w = whole ? whole : find_part(n, name, 0);
     const Expr        *k = !e || e->kind == EXPR_CONST ? NULL : build_fold(&n->b, e);
     Ctx               *c = n->b.c;
 
@@ -229,15 +235,40 @@ const Expr *keras_folded(const KerasNode *n, const char *name, const Expr *e)
         n->b.loc);
 }
 
+/* The columns of the parts, one after the other. */
+static const Expr *joined(const KerasNode *n, const char *name)
+{
+    const Expr        *all[4], *first;
+    const KerasWeight *w;
+    uint32_t           count = 0, last;
+
+    while (count < COUNT(all) && (w = find_part(n, name, count)))
+        if (!(all[count++] = constant(n, w)))
+            return NULL;
+    first = all[0];
+    last = expr_rank(first) - 1;
+    for (uint32_t i = 0; i < count; i++)
+        if (expr_rank(first) == 0 || all[i]->type != first->type)
+            return keras_error(n, E_IMPORT, "the parts of its weight '%s' do not fit", name);
+    return keras_folded(n, name, build_concat(&n->b, count, all, last));
+}
+
 const Expr *keras_weight(KerasNode *n, const char *name)
 {
     const KerasWeight *w = find_weight(n, name);
     const Expr        *e;
 
-    if (!w)
+    if (!keras_has_weight(n, name))
         return keras_error(n, E_IMPORT, "its weight '%s' is not in the file", name);
-    e = constant(n, w);
+    e = w ? constant(n, w) : joined(n, name);
     return e && dtype_is_float(expr_dtype(e)) ? build_cast(&n->b, e, n->dtype) : e;
+}
+
+uint32_t keras_weight_rank(const KerasNode *n, const char *name)
+{
+    const KerasWeight *w = find_weight(n, name);
+
+    return w ? w->value.ndim : 0;
 }
 
 const Expr *keras_weight_moved(KerasNode *n, const char *name, uint32_t rank, const int64_t *axes)
@@ -249,6 +280,15 @@ const Expr *keras_weight_moved(KerasNode *n, const char *name, uint32_t rank, co
     if (expr_rank(w) != rank)
         return keras_error(n, E_IMPORT, "its weight '%s' is %s", name, type_text(n->b.c, w->type));
     return keras_folded(n, name, build_transpose(&n->b, w, rank, axes));
+}
+
+const Expr *keras_kernel(KerasNode *n, const char *name, uint32_t spatial, const int64_t *axes)
+{
+    const Expr *w = keras_weight_moved(n, name, spatial + 2, axes);
+
+    for (uint32_t i = 0; w && n->im->flipped && i < spatial; i++)
+        w = keras_folded(n, name, build_reverse(&n->b, w, 1, (int64_t[]){2 + i}));
+    return w;
 }
 
 /* ---- values ----------------------------------------------------------------------------------------- */

@@ -100,12 +100,14 @@ static bool holds(const json_t *config, const char *when)
     return !x || !(json_is_false(x) || json_is_null(x));
 }
 
-KerasSlots keras_slots(Ctx *c, const KerasRow *row, const json_t *config)
+KerasSlots keras_slots(Ctx *c, const KerasRow *row, const json_t *config, int major)
 {
     KerasSlots  out = {0};
     const char *word, *at = row && !row->operation ? row->weights : "", *path = "";
+    const char *parts = *at ? keras_parts(row->name, config, major) : NULL;
     size_t      n;
 
+    at = parts ? parts : at;
     while ((word = next_word(&at, &n))) {
         const char *text = intern_n(c->strings, word, n), *when = strchr(text, '?');
         KerasSlot   slot = {.path = path, .fixed = *text == '*'};

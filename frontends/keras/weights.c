@@ -60,7 +60,7 @@ static bool find_vars(Weights *w, const char *group, const KerasSlot *s, H5Objec
 
 static bool read_own(Weights *w, KerasLayer *l, const char *group)
 {
-    KerasSlots  slots = keras_slots(w->c, l->row, l->config);
+    KerasSlots  slots = keras_slots(w->c, l->row, l->config, w->a->major);
     const char *part = NULL;
     uint32_t    i = 0;
     H5Object    vars, at;
@@ -141,7 +141,7 @@ typedef enum { TRAINED, FIXED, BOTH } Which;
 
 static void want_own(Weights *w, KerasLayer *l, bool fixed, WantedList *out)
 {
-    KerasSlots slots = keras_slots(w->c, l->row, l->config);
+    KerasSlots slots = keras_slots(w->c, l->row, l->config, w->a->major);
 
     for (uint32_t i = 0; i < slots.n; i++)
         if (slots.at[i].fixed == fixed)

@@ -124,3 +124,24 @@ with h5py.File(folder + "/bad_weights_only.h5", "w") as f:
     f.attrs["keras_version"] = "2.15.0"
     f.attrs["layer_names"] = [b"dense"]
     f["dense/kernel:0"] = np.zeros((2, 2), "f4")
+
+
+def keras1(name, change, stem="theano_order"):
+    """A file of make_keras1.py with another configuration."""
+    with h5py.File("%s/../models/keras1_%s_h5.h5" % (folder, stem)) as old, h5py.File("%s/%s" % (folder, name), "w") as new:
+        config = json.loads(old.attrs["model_config"])
+        change(config["config"])
+        new.attrs["keras_version"] = old.attrs["keras_version"]
+        new.attrs["model_config"] = json.dumps(config).encode()
+        old.copy("model_weights", new)
+
+
+def layer(config, name):
+    layers = config if isinstance(config, list) else config["layers"]
+    return [l for l in layers if l["config"]["name"] == name][0]["config"]
+
+
+keras1("bad_old_shape.h5", lambda c: layer(c, "trans").update(output_shape=[None, 2, 12, 7]))
+keras1("bad_old_mode.h5", lambda c: layer(c, "norm").update(mode=2))
+keras1("bad_old_merge.h5", lambda c: layer(c, "dot").update(mode="cos"), "merged")
+keras1("bad_old_parts.h5", lambda c: layer(c, "lstm").update(consume_less="gpu"), "recurrent")
