@@ -105,6 +105,9 @@ typedef struct Frontend {
     void (*list_ops)(StrBuf *out);
 } Frontend;
 
+/* What a format has that its frontend does not read, a line each: `Name  why`. */
+void tflite_list_refused(StrBuf *out);
+
 /* All frontends, in the order of frontends.def. */
 extern const Frontend *const frontends;
 extern const uint32_t        frontend_count;

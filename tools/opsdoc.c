@@ -75,20 +75,43 @@ static void page(StrBuf *s)
 /* What a page says of a format, where it is not of operators with versions. */
 typedef struct {
     const char *name, *of, *tables, *what, *column;
+    void (*list_refused)(StrBuf *out); /* NULL: what is not in the list is not known, either */
 } FormatPage;
 
 static const FormatPage format_pages[] = {
-    {"pytorch", "Operators", "ops.def", "operators, with the overloads", "Overloads"},
-    {"tensorflow", "Operators", "ops.def", "operators, with the inputs", "Inputs"},
-    {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also"},
-    {"mxnet", "Operators", "ops.def", "operators, with the operands and other names", "Operands"},
-    {"caffe2", "Operators", "ops.def", "operators, with how many operands they take", "Operands"},
-    {"tvm", "Operators", "ops.def", "operators, with how many operands they take", "Operands"},
-    {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind"},
+    {"pytorch", "Operators", "ops.def", "operators, with the overloads", "Overloads", NULL},
+    {"tensorflow", "Operators", "ops.def", "operators, with the inputs", "Inputs", NULL},
+    {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also", NULL},
+    {"mxnet", "Operators", "ops.def", "operators, with the operands and other names", "Operands",
+     NULL},
+    {"caffe2", "Operators", "ops.def", "operators, with how many operands they take", "Operands",
+     NULL},
+    {"tvm", "Operators", "ops.def", "operators, with how many operands they take", "Operands",
+     NULL},
+    {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind", NULL},
     {"coreml", "Layers and operators", "layers.def` and `programs.def",
-     "layers and operators, with the numbers of layers", "Number"},
-    {"", "Operators", "ops.def", "operators, with the versions", "Versions"},
+     "layers and operators, with the numbers of layers", "Number", NULL},
+    {"tflite", "Operators", "ops.def", "operators, with the versions", "Versions",
+     tflite_list_refused},
+    {"", "Operators", "ops.def", "operators, with the versions", "Versions", NULL},
 };
+
+/* Lines of list_refused: name, why. */
+static void refused_table(StrBuf *s, const FormatPage *page)
+{
+    StrBuf list = strbuf(s->arena);
+
+    page->list_refused(&list);
+    str_add(
+        s,
+        "\n## Not read\n\nThe rest of the operators that the format has. A model with one of them "
+        "is an error, which says this.\n\n| Operator | Why |\n|---|---|\n");
+    for (const char *at = list.at; *at; at += strcspn(at, "\n") + 1) {
+        size_t name = strcspn(at, " "), gap = name + strspn(at + name, " ");
+
+        str_printf(s, "| %.*s | %.*s |\n", (int)name, at, (int)(strcspn(at, "\n") - gap), at + gap);
+    }
+}
 
 /* Lines of list_ops: name, versions, domain, Relay operator. */
 static void format_page(StrBuf *s, const Frontend *f)
@@ -117,6 +140,8 @@ static void format_page(StrBuf *s, const Frontend *f)
             BUG("-print-ops=%s: %s", f->name, at);
         str_printf(s, "| %s | %s | %s | %s |\n", name, versions, domain, relay);
     }
+    if (page->list_refused)
+        refused_table(s, page);
 }
 
 static int finish(Arena *a, const Diags *d)

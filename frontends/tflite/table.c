@@ -70,16 +70,16 @@ const TfliteRow *tflite_row(const TfliteOpcode *code)
     return NULL;
 }
 
-/* NULL: there is none of that number. */
-static const char *builtin_name(int64_t at)
-{
-    static const char *const names[] = {
+static const char *const builtin_names[] = {
 #define TFLITE_NAME(code, name, version) [code] = #name,
 #include "frontends/tflite/names.def"
 #undef TFLITE_NAME
-    };
+};
 
-    return at >= 0 && at < (int64_t)COUNT(names) ? names[at] : NULL;
+/* NULL: there is none of that number. */
+static const char *builtin_name(int64_t at)
+{
+    return at >= 0 && at < (int64_t)COUNT(builtin_names) ? builtin_names[at] : NULL;
 }
 
 const char *tflite_op_name(Ctx *c, const TfliteOpcode *code)
@@ -92,7 +92,7 @@ const char *tflite_op_name(Ctx *c, const TfliteOpcode *code)
     return name ? name : arena_printf(c->arena, "%lld", (long long)at);
 }
 
-const char *tflite_refusal(const TfliteOpcode *code)
+static const char *builtin_refusal(int64_t at)
 {
     static const char *const hints[] = {
 #define TFLITE_NAME(code, name, version) \
@@ -107,18 +107,24 @@ const char *tflite_refusal(const TfliteOpcode *code)
 #include "frontends/tflite/refused.def"
 #undef TFLITE_REFUSED
     };
-    int64_t     at = number_of(code);
-    const char *name = at == TFLITE_CUSTOM ? NULL : builtin_name(at);
+    const char *name = builtin_name(at);
+
+    for (uint32_t i = 0; name && i < COUNT(refused); i++)
+        if (!strcmp(refused[i].name, name))
+            return refused[i].hint;
+    return at >= 0 && at < (int64_t)COUNT(hints) ? hints[at] : NULL;
+}
+
+const char *tflite_refusal(const TfliteOpcode *code)
+{
+    int64_t at = number_of(code);
 
     if (at == TFLITE_CUSTOM)
         return code->custom && !strncmp(code->custom, "Flex", 4)
                    ? "it is TensorFlow's own: convert the model with builtin operators only"
                    : "what it does is not in the file: convert the model with builtin operators "
                      "only";
-    for (uint32_t i = 0; name && i < COUNT(refused); i++)
-        if (!strcmp(refused[i].name, name))
-            return refused[i].hint;
-    return at >= 0 && at < (int64_t)COUNT(hints) ? hints[at] : NULL;
+    return builtin_refusal(at);
 }
 
 /* ---- options -------------------------------------------------------------------------------------- */
@@ -209,5 +215,19 @@ void tflite_list_ops(StrBuf *out)
 
         str_printf(out, "%-32s 1-%-5d %-14s %s\n", r->name, r->version,
                    r->custom ? "custom" : "builtin", r->relay ? r->relay : "-");
+    }
+}
+
+void tflite_list_refused(StrBuf *out)
+{
+    for (uint32_t i = 0; i < COUNT(builtin_names); i++) {
+        TfliteOpcode code = {.code = (int32_t)i};
+        const char  *why;
+
+        if (!builtin_names[i] || tflite_row(&code))
+            continue;
+        if (!(why = builtin_refusal(i)))
+            BUG("%s is neither in ops.def nor in refused.def", builtin_names[i]);
+        str_printf(out, "%-32s %s\n", builtin_names[i], why);
     }
 }
