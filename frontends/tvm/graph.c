@@ -25,7 +25,8 @@ typedef struct {
     uint32_t      n, line, depth;
     uint8_t      *state;
     uint32_t     *same;  /* a let: its body */
-    const char  **names; /* of parameters of main */
+    const char  **names; /* of parameters of main, by the numbers of what they are known by */
+    Map          *taken; /* those names; their values: how many parameters are called so */
     NodeList      bound; /* in the order in which they were */
     TvTokens     *out;
 } Graph;
@@ -126,13 +127,41 @@ static bool put_number(Graph *g, uint32_t i)
     return v && put(g, TV_NUMBER, v);
 }
 
-static const char *name_of(const Graph *g, uint32_t i)
+/* Of a variable: the number that all nodes of it share; of others their own. */
+static uint32_t identity(const Graph *g, uint32_t i)
 {
     uint32_t id = field(g, i, "vid");
 
-    return g->names[i]                  ? g->names[i]
-           : is_kind(g, i, "GlobalVar") ? text_of(g, attr_of(g, i, "name_hint"))
-                                        : intern_printf(g->c->strings, "%u", id ? id : i);
+    return id ? id : i;
+}
+
+/* Numbers, with a mark behind them where a parameter of main is called so. */
+static const char *name_of(const Graph *g, uint32_t i)
+{
+    uint32_t    id = identity(g, i);
+    const char *name = g->names[id];
+
+    if (name || is_kind(g, i, "GlobalVar"))
+        return name ? name : text_of(g, attr_of(g, i, "name_hint"));
+    for (name = intern_printf(g->c->strings, "%u", id); map_get(g->taken, PTR_KEY(name));)
+        name = intern_printf(g->c->strings, "%s'", name);
+    return name;
+}
+
+/* A parameter's own name; of several that have one, "x", "x1" .., as TVM writes them. */
+static const char *parameter_name(Graph *g, uint32_t v)
+{
+    const char *hint =
+        intern(g->c->strings, text_of(g, attr_of(g, field(g, v, "vid"), "name_hint")));
+    const char *name = hint;
+    uintptr_t   count = (uintptr_t)map_get(g->taken, PTR_KEY(hint));
+
+    while (map_get(g->taken, PTR_KEY(name)))
+        name = intern_printf(g->c->strings, "%s%u", hint, (uint32_t)count++);
+    map_put(g->taken, PTR_KEY(hint), (void *)(count ? count : 1));
+    if (name != hint)
+        map_put(g->taken, PTR_KEY(name), (void *)(uintptr_t)1);
+    return name;
 }
 
 /* ---- types ------------------------------------------------------------------------------------------ */
@@ -295,12 +324,15 @@ static bool put_atom(Graph *g, uint32_t i)
     while (is_kind(g, i, "Let") && g->same[i])
         i = g->same[i];
     if (is_kind(g, i, "Constant")) {
-        char       *end;
-        const char *data = attr_of(g, i, "data");
+        const char   *data = attr_of(g, i, "data");
+        char         *end = NULL;
+        unsigned long at = data && *data >= '0' && *data <= '9' ? strtoul(data, &end, 10) : 0;
 
-        if (!data || !put(g, TV_META, "relay.Constant"))
-            return data != NULL;
-        g->out->at[g->out->n - 1].number = (uint32_t)strtoul(data, &end, 10);
+        if (!end || *end || at >= MAX_NODES)
+            return bad(g, E_PARSE_MODEL, "a constant without its data");
+        if (!put(g, TV_META, "relay.Constant"))
+            return false;
+        g->out->at[g->out->n - 1].number = (uint32_t)at;
         return true;
     }
     if (is_kind(g, i, "GlobalVar"))
@@ -344,8 +376,7 @@ static bool put_function(Graph *g, uint32_t i, bool entry)
         if (!is_kind(g, v, "Var"))
             return bad(g, E_PARSE_MODEL, "a parameter is no variable");
         if (entry)
-            g->names[v] =
-                intern(g->c->strings, text_of(g, attr_of(g, field(g, v, "vid"), "name_hint")));
+            g->names[identity(g, v)] = parameter_name(g, v);
         t = is_kind(g, t, "TensorType") || is_kind(g, t, "TupleType")
                 ? t
                 : field(g, v, "_checked_type_");
@@ -561,6 +592,7 @@ bool tv_read_graph(Ctx *c, const char *path, Bytes file, TvTokens *out, uint32_t
     g.state = NEW_ARRAY(c->arena, uint8_t, (size_t)g.n + 1);
     g.same = NEW_ARRAY(c->arena, uint32_t, (size_t)g.n + 1);
     g.names = NEW_ARRAY(c->arena, const char *, (size_t)g.n + 1);
+    g.taken = map_new(c->arena);
     root = json_is_integer(json_object_get(top, "root"))
                ? number_of(
                      &g, arena_printf(c->arena, "%lld",

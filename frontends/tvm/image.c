@@ -50,10 +50,11 @@ static const Expr *resized_volume(const TvNode *n, const Expr *x, const int64_t 
 {
     const Build *b = &n->b;
     Ints         d = build_dims(b, x);
-    int64_t      cells = to[1] * to[2];
+    int64_t      cells;
 
     if (to[1] < 1 || to[2] < 1 || to[1] > INT32_MAX || to[2] > INT32_MAX)
         return tv_error(n, E_IMPORT, "a size of %lld x %lld", (long long)to[1], (long long)to[2]);
+    cells = to[1] * to[2];
     x = build_reshape(b, x, 4, (int64_t[]){d.at[0], d.at[1] * d.at[2], d.at[3], d.at[4]});
     x = resized(n, x, to[1], to[2], r);
     x = build_reshape(b, x, 4, (int64_t[]){d.at[0], d.at[1], d.at[2], cells});
@@ -165,6 +166,8 @@ const Expr *tv_adaptive_pool(TvNode *n)
         int64_t cells = build_dim(b, x, 2 + i);
 
         out[i] = out[i] ? out[i] : cells;
+        if (!out[i])
+            return tv_error(n, E_IMPORT, "data without cells");
         even &= cells % out[i] == 0;
         w.kernel[i] = w.stride[i] = cells / out[i];
         w.dilation[i] = 1;

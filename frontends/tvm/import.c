@@ -243,10 +243,7 @@ static bool bind_inputs(TvImport *im, const ImportOptions *o)
     for (uint32_t i = 0; i < im->declared.n; i++) {
         const TvParam *x = &im->declared.at[i];
 
-        if (result_have(&im->inputs, x->name))
-            error_at(im->c, E_IMPORT, x->loc, "'%%%s' is there twice", x->name);
-        else
-            tv_bind(&im->parser, x->name, main_param(im, x, o));
+        tv_bind(&im->parser, x->name, main_param(im, x, o));
     }
     return shapes_check(&im->shapes, (Loc){.file = im->path}, im->inputs.names.n,
                         im->inputs.names.at) &&

@@ -33,6 +33,8 @@ static void unbind(TvParser *p, uint32_t until)
 /* (%x: type, .., Primitive=1), behind its bracket. */
 static bool parse_params(TvParser *p, TvParamList *out, TextList *results)
 {
+    Map *seen = map_new(p->c->scratch);
+
     while (!tv_accept(p, ")")) {
         if (tv_at_attr(p)) {
             TvAttr a;
@@ -56,6 +58,9 @@ static bool parse_params(TvParser *p, TvParamList *out, TextList *results)
                 return false;
             }
             x.loc.name = x.name;
+            if (map_get(seen, PTR_KEY(x.name)))
+                return error_at(p->c, E_IMPORT, x.loc, "'%%%s' is there twice", x.name);
+            map_put(seen, PTR_KEY(x.name), p);
             if (!tv_parse_type(p, &x))
                 return false;
             vec_push(p->c->arena, out, x);

@@ -159,11 +159,14 @@ static const Expr *times_fixed(const TvNode *n, const Expr *x, Scales v, int64_t
 
 const Expr *tv_fixed_point_multiply(TvNode *n)
 {
-    double v = ldexp((double)tv_int(n, "multiplier", 0), (int)tv_int(n, "shift", 0) - FIXED_BITS);
+    int64_t multiplier = tv_int(n, "multiplier", 0), shift = tv_int(n, "shift", 0);
+    double  v;
 
-    if (!dtype_eq(expr_dtype(n->in[0]), DT_I32) || !(v >= 0))
-        return tv_error(n, E_UNSUPPORTED, "data of %s, a multiplier of %lld",
-                        type_text(n->b.c, n->in[0]->type), (long long)tv_int(n, "multiplier", 0));
+    if (!dtype_eq(expr_dtype(n->in[0]), DT_I32) || multiplier < 0 || shift < -MAX_SHIFT ||
+        shift > MAX_SHIFT)
+        return tv_error(n, E_UNSUPPORTED, "data of %s, a multiplier of %lld, a shift of %lld",
+                        type_text(n->b.c, n->in[0]->type), (long long)multiplier, (long long)shift);
+    v = ldexp((double)multiplier, (int)shift - FIXED_BITS);
     return times_fixed(n, n->in[0], (Scales){1, &v}, 0, false);
 }
 

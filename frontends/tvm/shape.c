@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_PLACES = 1 << 25 }; /* of windows along one dimension */
+
 /* ---- the same tensor -------------------------------------------------------------------------------- */
 
 /* Marks for TVM's passes, which say nothing about values. */
@@ -245,7 +247,7 @@ const Expr *tv_sliding_window(TvNode *n)
         int64_t  cells = build_dim(b, x, axis + i), size = shape.at[i], step = strides.at[i], count;
         int64_t *at;
 
-        if (size < 1 || step < 1 || size > cells || size > MAX_ELEMS / cells)
+        if (size < 1 || step < 1 || size > cells || size > MAX_PLACES / cells)
             return tv_error(n, E_IMPORT, "windows of %lld over %lld cells, %lld apart",
                             (long long)size, (long long)cells, (long long)step);
         count = (cells - size) / step + 1;
@@ -320,6 +322,15 @@ static bool read_layout(const TvNode *n, const char *attr, Layout *out)
     return true;
 }
 
+static uint32_t large_letters(const Layout *l)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < l->n; i++)
+        count += !is_small(l->letter[i]);
+    return count;
+}
+
 /* The large letters in the order of `like`, each followed by its small one in l, as axes of l. */
 static uint32_t grouped(const Layout *l, const Layout *like, int64_t *axes)
 {
@@ -350,7 +361,7 @@ const Expr *tv_layout_transform(TvNode *n)
     if (!read_layout(n, "src_layout", &from) || !read_layout(n, "dst_layout", &to))
         return NULL;
     if (expr_rank(x) != from.n || grouped(&from, &from, axes) != from.n ||
-        grouped(&to, &from, back) != to.n)
+        grouped(&to, &from, back) != to.n || large_letters(&from) != large_letters(&to))
         return tv_error(n, E_IMPORT, "'src_layout' is %s and 'dst_layout' %s for data %s",
                         tv_text(n, "src_layout", ""), tv_text(n, "dst_layout", ""),
                         type_text(b->c, x->type));

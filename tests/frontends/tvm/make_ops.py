@@ -508,6 +508,19 @@ def saved(v, x):
     np.savez(at + ".out.npz", one=np.concatenate([r, r.sum(1, keepdims=True)], 1), two=r[:, [1, 1, 0]])
 
 
+def names():
+    """Parameters that are called as others are, or as a node's number."""
+    s, x = Saved(), [f32(3) for _ in range(3)]
+    t = s.type((3,))
+    a, b, c = s.var("15", t), s.var("15", t), s.var("18", t)
+    y = s.call("subtract", [s.call("multiply", [a, b]), c])
+    again = s.node("relay.Var", dict(s.nodes[c]["attrs"], _checked_type_=0))  # another node of the same variable
+    s.write(s.module({"main": s.function([a, b, c], s.call("divide", [y, again]))}), "saved_names")
+    at = os.path.join(HERE, "models", "saved_names")
+    np.savez(at + ".in.npz", **{"15": x[0], "151": x[1], "18": x[2]})
+    np.savez(at + ".out.npz", output0=(x[0] * x[1] - x[2]) / x[2])
+
+
 def archive(folder, name, members):
     with tarfile.open(os.path.join(HERE, folder, name), "w", format=tarfile.USTAR_FORMAT) as t:
         for member, data in members.items():
@@ -539,6 +552,13 @@ def broken(text, v):
     one("metadata", "  add(%x, meta[relay.Constant][0])\n", metadata([f32(2, 3)]).replace('"Array"', '"Map"'))
     one("let", "  let %y: float32 = %x;\n  %y\n")
     one("end", "  add(%x, ")
+    far = 1 << 40
+    put("volume.relay", module({"x": f32(1, 2, 3, 4, 5)}, f"  image.resize3d(%x, size=[2, {far}, {far}])\n"))
+    put("no_cells.relay", module({"x": f32(1, 2, 0, 4)}, "  nn.adaptive_avg_pool2d(%x, output_size=[])\n"))
+    put("fixed_point.relay", module({"x": np.ones(3, "i4")}, "  fixed_point_multiply(%x, multiplier=1, shift=-2147483648)\n"))
+    put("layouts.relay", module({"x": f32(1, 2, 5, 1)}, '  layout_transform(%x, src_layout="NCHW", dst_layout="NCW")\n'))
+    put("windows.relay", module({"x": np.broadcast_to(f32(), (1 << 20,))}, "  sliding_window(%x, axis=0, window_shape=[524288], strides=[1])\n"))
+    put("twice.relay", '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32], %x: Tensor[(2), float32]) {\n  nn.relu(%x)\n}\n')
     put("untyped.relay", '#[version = "0.0.5"]\ndef @main(%x) {\n  %x\n}\n')
     put("unknown.relay", '#[version = "0.0.5"]\ndef @main(%x: Tensor[(?, 3), float32]) {\n  nn.relu(%x)\n}\n')
     put("version.relay", '#[version = "0.0.4"]\ndef @main() {\n  1f\n}\n')
@@ -553,6 +573,11 @@ def broken(text, v):
     nodes("operator_node", lambda s: s.function([], s.call("nn.correlation", [s.constant(x)] * 2)))
     nodes("cycle", lambda s: s.function([], s.call("nn.relu", [len(s.nodes) + 2])))
     nodes("type_node", lambda s: s.module({"main": s.number(3)}))
+    def without_data(s):
+        k = s.constant(x)
+        s.nodes[k]["attrs"]["data"] = "-1"
+        return s.function([], k)
+    nodes("data_node", without_data)
     put("other.relay", text)
     put("other.params", params({"w9": v["w1"]}))
     put("shape.relay", text)
@@ -577,6 +602,7 @@ def main():
     more_shapes()
     saved(v, x)
     broken(text, v)
+    names()
 
 
 if __name__ == "__main__":
