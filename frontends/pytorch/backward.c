@@ -190,7 +190,7 @@ bool aten_max_pool_backward(PtNode *n)
     if (!at)
         return false;
     rank = expr_rank(x);
-    if (rank < 3 || expr_rank(at) != rank || !expr_has_forms(at, rank, expr_forms(grad).at))
+    if (rank < 3 || expr_rank(grad) != rank || !expr_has_forms(at, rank, expr_forms(grad).at))
         return pt_error(n, E_IMPORT, "indices are %s", type_text(b->c, at->type));
     for (uint32_t i = 0; i < rank; i++)
         flat[i] = expr_form(x, i);
@@ -250,6 +250,12 @@ static const Expr *normed_backward(const Build *b, const Normed *w, const Expr *
     return build_mul(b, w->rstd, build_sub(b, g, build_mul(b, *xhat, both)));
 }
 
+/* The sum over the first dimensions; x itself where there are none. */
+static const Expr *over_rows(const Build *b, const Expr *x, uint32_t count, const int64_t *axes)
+{
+    return count ? build_reduce(b, "sum", x, count, axes, false) : x;
+}
+
 bool aten_layer_norm_backward(PtNode *n)
 {
     const Build *b = &n->b;
@@ -277,10 +283,8 @@ bool aten_layer_norm_backward(PtNode *n)
     if (!(dx = normed_backward(b, &w, &xhat)))
         return false;
     return (!asked[0] || pt_done_at(n, 0, dx)) &&
-           (!asked[1] ||
-            pt_done_at(n, 1,
-                       build_reduce(b, "sum", build_mul(b, w.grad, xhat), first, rows, false))) &&
-           (!asked[2] || pt_done_at(n, 2, build_reduce(b, "sum", w.grad, first, rows, false)));
+           (!asked[1] || pt_done_at(n, 1, over_rows(b, build_mul(b, w.grad, xhat), first, rows))) &&
+           (!asked[2] || pt_done_at(n, 2, over_rows(b, w.grad, first, rows)));
 }
 
 /* Groups of channels of [N, C, ..]: as [N, groups, C / groups, cells]. */

@@ -475,7 +475,7 @@ bool aten_fft_many(PtNode *n)
 /* ---- short-time transforms ------------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t     points, hop;
+    int64_t     points, hop, width;
     const Expr *window; /* [points]; NULL: ones */
     bool        center, onesided, normalized;
 } Frames;
@@ -483,25 +483,27 @@ typedef struct {
 static bool read_frames(PtNode *n, Frames *f)
 {
     const Build *b = &n->b;
-    int64_t      width, pads[2];
+    int64_t      pads[2];
 
     f->points = pt_int(n, "n_fft", 0);
     f->hop = pt_int(n, "hop_length", f->points / 4);
-    width = pt_int(n, "win_length", f->points);
+    f->width = pt_int(n, "win_length", f->points);
     f->normalized = pt_bool(n, "normalized", false);
     f->onesided = pt_bool(n, "onesided", true);
     if (!pt_maybe(n, "window", &f->window))
         return false;
-    if (f->points < 1 || f->hop < 1 || width < 1 || width > f->points)
+    if (f->points < 1 || f->hop < 1 || f->width < 1 || f->width > f->points)
         return pt_error(n, E_IMPORT, "%lld points in frames of %lld every %lld",
-                        (long long)f->points, (long long)width, (long long)f->hop);
-    if (f->window && (expr_rank(f->window) != 1 || build_dim(b, f->window, 0) != width))
+                        (long long)f->points, (long long)f->width, (long long)f->hop);
+    if (f->points > BUILD_FOURIER_MOST)
+        return pt_error(n, E_UNSUPPORTED, "frames of %lld points", (long long)f->points);
+    if (f->window && (expr_rank(f->window) != 1 || build_dim(b, f->window, 0) != f->width))
         return pt_error(n, E_IMPORT, "the window is %s", type_text(b->c, f->window->type));
-    if (!f->window && width < f->points)
-        f->window = build_broadcast(b, expr_scalar(b->c, DT_F32, 1), 1, &width);
-    pads[0] = (f->points - width) / 2;
-    pads[1] = f->points - width - pads[0];
-    if (f->window && width < f->points)
+    if (!f->window && f->width < f->points)
+        f->window = build_broadcast(b, expr_scalar(b->c, DT_F32, 1), 1, &f->width);
+    pads[0] = (f->points - f->width) / 2;
+    pads[1] = f->points - f->width - pads[0];
+    if (f->window && f->width < f->points)
         f->window = build_pad(b, f->window, pads, 0, NULL);
     return true;
 }
@@ -599,6 +601,12 @@ bool aten_istft(PtNode *n)
     rank = expr_rank(x.re);
     if (pt_bool(n, "return_complex", false) || rank < 2 || rank > 3)
         return pt_error(n, E_UNSUPPORTED, "a complex signal, or a spectrum of %u dimensions", rank);
+    if (length > MAX_ELEMS)
+        return pt_error(n, E_IMPORT, "a signal of %lld cells", (long long)length);
+    if (f.hop > f.width ||
+        build_dim(b, x.re, rank - 2) != (f.onesided ? f.points / 2 + 1 : f.points))
+        return pt_error(n, E_IMPORT, "a spectrum %s of frames of %lld every %lld",
+                        type_text(b->c, x.re->type), (long long)f.width, (long long)f.hop);
     if (rank == 2)
         x.re = build_expand_dims(b, x.re, 0, 1), x.im = build_expand_dims(b, x.im, 0, 1);
     x.re = build_transpose(b, x.re, 3, order), x.im = build_transpose(b, x.im, 3, order);

@@ -57,7 +57,7 @@ bool aten_random(PtNode *n)
 bool aten_randint(PtNode *n)
 {
     const Build *b = &n->b;
-    int64_t      low = pt_int(n, "low", 0), high = pt_int(n, "high", 0);
+    int64_t      low = pt_int(n, "low", 0), high = pt_int(n, "high", 0), count;
     const Expr  *x;
     Dims         dims;
     DType        t;
@@ -65,10 +65,10 @@ bool aten_randint(PtNode *n)
     if (!pt_forms(n, "size", &dims) || !build_check_shape(b, dims) ||
         !pt_type(n, "dtype", DT_I64, &t))
         return false;
-    if (high <= low || high - low > 1 << 24)
+    if (high <= low || !checked_sub(high, low, &count) || count > 1 << 24)
         return pt_error(n, E_UNSUPPORTED, "numbers from %lld to %lld", (long long)low,
                         (long long)high);
-    x = build_by(b, "multiply", numbers(n, true, dims), (double)(high - low));
+    x = build_by(b, "multiply", numbers(n, true, dims), (double)count);
     return pt_done(n,
                    build_cast(b, build_by(b, "add", build1(b, "floor", x, NULL), (double)low), t));
 }

@@ -279,27 +279,36 @@ static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, con
 {
     TsBlock guard = cond->empties > 0 ? st->body : st->other,
             rest = cond->empties > 0 ? st->other : st->body;
-    Branch empty;
+    const TsValue **before = NEW_ARRAY(f->s->c->arena, const TsValue *, names->n + 1);
+    Branch          empty;
 
     *done = false;
     if (!guard.n || !rest.n || !names->n)
         return true;
     if (!run_branch(f, guard, names, &empty))
         return false;
-    for (uint32_t i = 0; i < names->n; i++)
-        if (empty.values[i] && empty.values[i] != map_get(f->values, PTR_KEY(names->at[i])) &&
+    for (uint32_t i = 0; i < names->n; i++) {
+        before[i] = map_get(f->values, PTR_KEY(names->at[i]));
+        if (empty.values[i] && empty.values[i] != before[i] &&
             !empty_tensor(f, empty.values[i], false))
             return true;
+    }
     if (empty.raised || empty.fields.n)
         return true;
     *done = true;
     if (!ts_run(f, rest))
         return false;
-    for (uint32_t i = 0; i < names->n; i++)
-        if (empty.values[i] && empty_tensor(f, empty.values[i], false) &&
-            !empty_tensor(f, map_get(f->values, PTR_KEY(names->at[i])), true))
-            return ts_error(f, E_UNSUPPORTED, "'%s' is empty or not, which a run decides",
-                            names->at[i]);
+    for (uint32_t i = 0; i < names->n; i++) {
+        const TsValue *now = map_get(f->values, PTR_KEY(names->at[i]));
+
+        /* what the guard leaves alone may only change from empty to empty */
+        if (empty.values[i] && now != empty.values[i] &&
+            !(empty_tensor(f, empty.values[i], true) && empty_tensor(f, now, true)))
+            return ts_error(
+                f, E_UNSUPPORTED,
+                "what '%s' is depends on whether a tensor is empty, which a run decides",
+                names->at[i]);
+    }
     return true;
 }
 
@@ -314,8 +323,10 @@ bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
         return ts_error(f, E_UNSUPPORTED, "sizes that a run decides choose a branch");
     assigned(f->s->c, &names, st->body);
     assigned(f->s->c, &names, st->other);
-    if (cond->empties && (!past_guard(f, st, cond, &names, &done) || done))
-        return done;
+    if (cond->empties && !past_guard(f, st, cond, &names, &done))
+        return false;
+    if (done)
+        return true;
     if (!run_branch(f, st->body, &names, &yes) || !run_branch(f, st->other, &names, &no))
         return false;
     f->raised = yes.raised && no.raised;

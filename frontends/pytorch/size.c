@@ -22,7 +22,7 @@ bool aten_sym_numel(PtNode *n)
 bool aten_shape_as_tensor(PtNode *n)
 {
     const Expr *x = pt_tensor(n, "self");
-    int64_t     rank = expr_rank(x);
+    int64_t     rank = x ? expr_rank(x) : 0;
 
     return x && pt_done(n, build_values(&n->b, type_tensor_i64(n->b.c, DT_I64, 1, &rank),
                                         expr_forms(x)));

@@ -100,6 +100,18 @@ write("rounds", body=body("n = int(torch.sum(x))", "y = [x]", "for i in range(n)
 write("states", body=body("y = [x]", "while bool(torch.sum(x)):", "  y = [w]", "return torch.stack(y)"))
 write("sizes", body=body("y = x", "while bool(torch.sum(y)):", "  y = torch.cat([y, w])", "return y"))
 write("shapes", body=body("if bool(torch.sum(x)):", "  y = x", "else:", "  y = torch.slice(x, 0, 0, 2)", "return y"))
+write("guard", body=body("y = torch.squeeze(torch.nonzero(x), 1)", "z = x", "if torch.eq(torch.numel(y), 0):", "  k = torch.zeros([0])", "else:",
+                         "  k = torch.relu(torch.mul(y, 2))", "  z = torch.add(x, w)", "return torch.add(z, torch.sum(k))"))
+write("guarded", body=body("y = torch.squeeze(torch.nonzero(x), 1)", "if torch.eq(torch.numel(y), 0):", "  k = torch.zeros([0])", "else:",
+                           "  k = torch.relu(q)", "return torch.sum(j)"))
+write("randint", body=body("return torch.randint(-9223372036854775807, 9223372036854775807, [2])"))
+write("shape_of", body=body("return torch._shape_as_tensor([x])"))
+FRAMES = "return torch.istft(torch.view_as_complex(torch.reshape(w, [%s, 2])), %s)"
+write("hop", body=body(FRAMES % ("1, 2", "2, 4611686018427387904, 2, None, True, False, True, None, False")))
+write("signal", body=body(FRAMES % ("2, 1", "2, 1, 2, None, True, False, True, 9223372036854775807, False")))
+write("spectrum", body=body(FRAMES % ("1, 2", "8, 2, 8, None, True, False, True, None, False")))
+write("pool_backward", body=body("x1 = torch.reshape(x, [1, 2, 2])", "at = torch.zeros([1, 1, 1], dtype=4)", "return torch.max_pool2d_with_indices_backward(x, x1, [2, 2], [2, 2], [0, 0], [1, 1], False, at)"))
+write("norm_all", body=body("y = torch.native_layer_norm(x, [4], w, w, 1.0000000000000001e-05)", "m, s, = (y)[1], (y)[2]", "a, b, c, = torch.native_layer_norm_backward(x, x, [4], m, s, w, w, [True, True, True])", "return torch.cat([a, b, c])"))
 write("in_place", body=body("return torch.relu_(w)"))
 write("list", body=body("y = [x, w]", "return (y)[2]"))
 write("text", body=body('return "text"'))
