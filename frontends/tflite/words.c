@@ -89,6 +89,8 @@ bool tflite_tanh(TfliteNode *n)
 
 /* ---- softmax --------------------------------------------------------------------------------------- */
 
+#define LEAST_SCALE 0x1p-30 /* below it there is nothing left of a distance */
+
 enum { STEPS = 512, LEAST_BITS = 15, MOST_BITS = 31, MOST_CELLS = 65535 };
 
 static double exponential(double x)
@@ -167,7 +169,7 @@ bool tflite_softmax_words(TfliteNode *n, int64_t axis, double beta)
     double       times = beta * tflite_scale(tflite_in(n, 0), 0) * 65535 / 10;
     const Expr  *x = build_cast(b, n->in[0], DT_I32), *bits, *sum, *y, *half;
 
-    if (!(times > 0 && times < 32768) || build_dim(b, x, axis) > MOST_CELLS)
+    if (!(times > LEAST_SCALE && times < 32768) || build_dim(b, x, axis) > MOST_CELLS)
         return tflite_error(n, E_UNSUPPORTED, "%lld numbers of 16 bits, of scale %g",
                             (long long)build_dim(b, x, axis), tflite_scale(tflite_in(n, 0), 0));
     x = build_sub(b, build_reduce(b, "max", x, 1, &axis, true), x);

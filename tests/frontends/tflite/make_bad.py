@@ -52,6 +52,11 @@ def main():
     m.op("ADD", [x, x], y, "LeakyReluOptions", alpha=0.5)
     save("bad_options", m)
 
+    m = Model()
+    x = m.input("x", [1, 4], "int16", scale=1e-30)
+    m.op("SOFTMAX", [x], m.output("y", [1, 4], "int16", scale=1 / 32768), "SoftmaxOptions", beta=1.0, version=3)
+    save("bad_softmax_scale", m)
+
     m, x, y = small()
     m.op("RELU", [7], y)
     save("bad_index", m)
