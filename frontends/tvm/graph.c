@@ -14,6 +14,9 @@
 #include <string.h>
 
 enum { MAX_NODES = 1 << 20, MAX_TOKENS = 1 << 24, MAX_NESTED = 200 };
+/* A call with its attributes comes to a few dozen for each of its nodes: what comes to many more is
+ * made of parts that are made of parts, each twice. */
+enum { TOKENS_OF_NODE = 64, TOKENS_BESIDE = 1 << 16 };
 
 /* OPEN: it waits for what it needs. */
 typedef enum { NODE_NEW, NODE_OPEN, NODE_BOUND } NodeState;
@@ -22,7 +25,7 @@ typedef struct {
     Ctx          *c;
     const char   *path;
     const json_t *nodes;
-    uint32_t      n, line, depth;
+    uint32_t      n, line, depth, most; /* most: tokens */
     uint8_t      *state;
     uint32_t     *same;  /* a let: its body */
     const char  **names; /* of parameters of main, by the numbers of what they are known by */
@@ -105,7 +108,7 @@ static bool put(Graph *g, TvKind kind, const char *text)
 {
     TvToken t = {.kind = kind, .line = g->line, .text = intern(g->c->strings, text)};
 
-    if (g->out->n == MAX_TOKENS)
+    if (g->out->n == g->most)
         return bad(g, E_UNSUPPORTED, "the module is too large");
     vec_push(g->c->arena, g->out, t);
     return true;
@@ -589,6 +592,8 @@ bool tv_read_graph(Ctx *c, const char *path, Bytes file, TvTokens *out, uint32_t
     g.nodes = json_object_get(top, "nodes");
     n = json_array_size(g.nodes);
     g.n = n > MAX_NODES ? 0 : (uint32_t)n;
+    g.most = TOKENS_BESIDE + TOKENS_OF_NODE * g.n;
+    g.most = g.most < MAX_TOKENS ? g.most : MAX_TOKENS;
     g.state = NEW_ARRAY(c->arena, uint8_t, (size_t)g.n + 1);
     g.same = NEW_ARRAY(c->arena, uint32_t, (size_t)g.n + 1);
     g.names = NEW_ARRAY(c->arena, const char *, (size_t)g.n + 1);

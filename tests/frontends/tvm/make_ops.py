@@ -578,6 +578,13 @@ def broken(text, v):
         s.nodes[k]["attrs"]["data"] = "-1"
         return s.function([], k)
     nodes("data_node", without_data)
+    def doubled(s):
+        t = s.type(())
+        for _ in range(40):
+            t = s.node("relay.TupleType", {"fields": s.array([t, t]), "span": 0})
+        v = s.var("x", t)
+        return s.function([v], v)
+    nodes("doubled_node", doubled)
     put("other.relay", text)
     put("other.params", params({"w9": v["w1"]}))
     put("shape.relay", text)
