@@ -411,8 +411,6 @@ static void cu_close(DeviceState *state)
     Cuda *cu = (Cuda *)state;
 
     if (cu->context && !enter(cu)) {
-        if (cu->staged)
-            finish(cu); /* copies may still read it */
         if (cu->own_stream)
             cu->stream_destroy(cu->stream);
         if (cu->staging)

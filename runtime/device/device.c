@@ -437,13 +437,15 @@ const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes,
     return tvmrt_device_open_with(kind, NULL, memory, bytes, why);
 }
 
-/* The library stays open: drivers leave threads behind that must not lose their code. */
+/* Runs that were not waited for end first: what they write to is the caller's again.  The library
+ * stays open: drivers leave threads behind that must not lose their code. */
 void tvmrt_device_close(const tvmcc_device *device)
 {
     DeviceState *s = device ? device->self : NULL;
 
     if (!s)
         return;
+    own(s)->wait(s);
     while (s->weights) { /* of models that were not closed */
         s->weights->users = 1;
         device_weights_free(s, s->weights->memory);

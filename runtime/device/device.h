@@ -41,7 +41,7 @@ typedef struct DeviceDriver {
     /* Where the library and its calls are there: takes the device that the options
      * say.  NULL, or why not. */
     const char *(*open)(DeviceState *s);
-    void (*close)(DeviceState *s);
+    void (*close)(DeviceState *s); /* nothing is under way */
     /* Optional: what an error code of the library means, in its own words. */
     const char *(*error_text)(DeviceState *s, int32_t code);
     /* Optional: can the device run it?  A code of abi.h, with the error. */

@@ -330,7 +330,7 @@ static int32_t metal_launch(void *self, void *kernel, const uint32_t grid[3],
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* An NSArray that is ours; nil where the system has only one device to offer. */
+/* An NSArray that is ours; nil where the system has only its default device to offer. */
 static Object all_devices(Metal *m)
 {
     void *call = dlsym(m->state.library, "MTLCopyAllDevices");
@@ -346,17 +346,14 @@ static const char *metal_open(DeviceState *state)
 {
     Metal   *m = (Metal *)state;
     uint32_t number = state->options.number;
+    Object   all = number == TVMRT_FIRST_DEVICE ? NULL : all_devices(m);
 
-    if (number == TVMRT_FIRST_DEVICE) {
+    if (number == TVMRT_FIRST_DEVICE || (!all && number == 0)) {
         m->device = m->MTLCreateSystemDefaultDevice();
-    } else {
-        Object all = all_devices(m);
-
-        if (all && number < ASK(Word)(all, name(m, "count")))
-            m->device =
-                ask(m, SEND(Object, Word)(all, name(m, "objectAtIndex:"), number), "retain");
-        release(m, &all);
+    } else if (all && number < ASK(Word)(all, name(m, "count"))) {
+        m->device = ask(m, SEND(Object, Word)(all, name(m, "objectAtIndex:"), number), "retain");
     }
+    release(m, &all);
     if (!m->device)
         return number == TVMRT_FIRST_DEVICE ? state->driver->no_device
                                             : "no Metal device of that number";
@@ -368,7 +365,6 @@ static void metal_close(DeviceState *state)
 {
     Metal *m = (Metal *)state;
 
-    metal_wait(m);
     release(m, &m->queue);
     release(m, &m->device);
 }

@@ -177,7 +177,6 @@ static void vk_close(DeviceState *state)
     Vulkan *vk = (Vulkan *)state;
 
     if (vk->device) {
-        tvmrt_vk_finish(vk);
         vk->vkDeviceWaitIdle(vk->device);
         if (vk->recording)
             tvmrt_vk_recording_free(vk, vk->recording);

@@ -241,6 +241,30 @@ static void *runs_in_a_thread(void *result)
     return NULL;
 }
 
+/* A device that is closed has ended what it was asked for. */
+static void ends_what_it_began(tvmcc_params params)
+{
+    static void          *room[1024], *own[DIGITS_DEVICE_STATE_BYTES / sizeof(void *) + 1];
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    float                 was[DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    const tvmcc_device   *d = tvmrt_device_open(DEVICE_KIND, room, sizeof room, NULL);
+
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    memcpy(was, device_out, sizeof was);
+    memset(device_out, 0, sizeof device_out);
+    params.state = own;
+    params.devices = &d;
+    params.device_count = 1;
+    params.flags = TVMCC_RUN_ASYNC;
+    CHECK(d && digits_device_open(own, &params) == TVMCC_OK);
+    for (int i = 0; i < 20; i++)
+        CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    digits_device_close(own, &params);
+    tvmrt_device_close(d);
+    CHECK(!memcmp(was, device_out, sizeof was));
+}
+
 static void runs_in_two_threads(const tvmcc_params *params)
 {
     static float          result[2][DIGITS_DEVICE_OUT_DIGIT_ELEMS];
@@ -313,6 +337,7 @@ int main(void)
     shares_weights(params, device);
     opens_by_properties();
     runs_in_two_threads(&params);
+    ends_what_it_began(params);
     params.instrument = note;
     CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
     CHECK(events[0] > 3 && events[0] == events[1]);
