@@ -213,6 +213,18 @@ static tvmcc_params params_with(const tvmcc_params *params, const tvmcc_place *p
     return p;
 }
 
+/* Of a model for several targets that is open: the one that was taken. */
+static const tvmcc_model_info *taken(const tvmcc_model_info *info, const tvmcc_params *params)
+{
+    void *const *state = params->state;
+
+    if (info->struct_bytes < sizeof *info || !info->ntargets ||
+        params->struct_bytes < offsetof(tvmcc_params, places) || !state ||
+        params->state_bytes < info->state_bytes || !state[TVMCC_STATE_TARGET])
+        return info;
+    return state[TVMCC_STATE_TARGET];
+}
+
 int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
                   const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params)
 {
@@ -220,15 +232,17 @@ int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint
     tvmcc_place  places[2 * MAX_TENSORS];
     tvmcc_params placed;
     int32_t      rc;
+    uint32_t     device;
 
     if (!info || !info->run || !params || (!inputs && ninputs) || (!outputs && noutputs))
         return TVMCC_E_NULL;
     if (info->abi != TVMCC_ABI || ninputs != info->ninputs || noutputs != info->noutputs ||
         ninputs > MAX_TENSORS || noutputs > MAX_TENSORS)
         return TVMCC_E_MISMATCH;
-    rc = gather(inputs, info->inputs, ninputs, info->device, in, places);
+    device = taken(info, params)->device;
+    rc = gather(inputs, info->inputs, ninputs, device, in, places);
     if (!rc)
-        rc = gather(outputs, info->outputs, noutputs, info->device, out, places + ninputs);
+        rc = gather(outputs, info->outputs, noutputs, device, out, places + ninputs);
     if (rc)
         return rc;
     placed = params_with(params, places);

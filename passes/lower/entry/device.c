@@ -353,6 +353,21 @@ static const Prim *place_of(Entry *e, uint32_t tensor, const char *member)
     return prim_member(e->c, e->dev.places, &i, record_member(e->dev.places->record, member));
 }
 
+/* No tensor of the caller lies on a device: TVMCC_E_DEVICE. */
+void check_all_here(Entry *e, Code *code, const Buffer *params)
+{
+    Ctx *c = e->c;
+    Code some = {0};
+
+    e->dev.places = view_places(e, code, params);
+    for (uint32_t i = 0; i < e->plan->nin + e->plan->nout; i++) {
+        const Prim *here = prim_eq(c, place_of(e, i, "kind"), num(e, DT_U32, TVMCC_DEVICE_CPU));
+        fail_if(e, &some, prim_not(c, here), TVMCC_E_DEVICE);
+    }
+    add(e, code,
+        stmt_if(c, prim_not(c, is_null(e, address(e, e->dev.places))), code_end(e, &some), NULL));
+}
+
 /* Does a tensor of the caller lie in the device's memory? */
 static const Prim *is_placed(Entry *e, Code *code, uint32_t tensor)
 {

@@ -34,6 +34,9 @@ void pass_on(Entry *e, Code *code, const Buffer *result);
 /* result = device->member(self, args[1] ..), which has to succeed. */
 void need(Entry *e, Code *code, const char *sig, const char *member, uint32_t n, const Prim **args);
 
+/* Of a model that may run on the CPU or on a device: all tensors of the run are here. */
+void check_all_here(Entry *e, Code *code, const Buffer *params);
+
 /* Sets e->dev.parts: copies in, launches, copies out; `fixed` if main is that, and the launches are
  * alike in all runs. */
 void split_main(Entry *e);

@@ -61,13 +61,25 @@ static void allocate(Entry *e, Code *code, const Buffer *state, uint64_t bytes, 
         need(e, code, "alloc", "alloc", 3, args);
 }
 
+/* Up to the last that the plan uses: what comes behind are weights of later targets. */
+static uint64_t used_weights(const Plan *p)
+{
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < p->nconsts; i++)
+        if (p->consts[i].offset + p->consts[i].bytes > end)
+            end = p->consts[i].offset + p->consts[i].bytes;
+    end = (end + WEIGHTS_ALIGN - 1) / WEIGHTS_ALIGN * WEIGHTS_ALIGN;
+    return end < p->weights_bytes ? end : p->weights_bytes;
+}
+
 /* By the hash that the model's info has. */
 static void load_weights(Entry *e, Code *code, const Buffer *state, const Prim *weights)
 {
     const Buffer *info =
         view_struct(e, code, "info", "weight_info", prim_symbol(e->c, weight_info(e)));
     const Prim *sha = prim_addr(e->c, info, NULL, record_member(info->record, "sha256"));
-    const Prim *args[5] = {NULL, sha, weights, num(e, DT_U64, (int64_t)e->plan->weights_bytes),
+    const Prim *args[5] = {NULL, sha, weights, num(e, DT_U64, (int64_t)used_weights(e->plan)),
                            cell_address(e, state, index_of(e, S_WEIGHTS))};
 
     need(e, code, "weights_load", "weights_load", 5, args);

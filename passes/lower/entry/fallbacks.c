@@ -4,7 +4,7 @@
  *       for each target: its own open, which fails without the device; the first that does not
  *         is noted in the state, as its info
  *       what the last gave }
- *     run_ex(in, out, params) { the noted info's run }
+ *     run_ex(in, out, params) { the noted info's run; on the CPU no tensor may lie on a device }
  *     close(state, params) { the noted info's close, if it has one }
  *
  * Each target's functions are those of a product for it alone, <entry>__<number>_open and so on. */
@@ -80,6 +80,7 @@ static void define_open(const Fallbacks *x)
             TVMCC_E_MISMATCH);
     set_cell(e, &code, state, index_of(e, S_DEVICE), prim_null(e->c));
     set_cell(e, &code, state, index_of(e, S_TAKEN), prim_null(e->c));
+    check_weights(e, &code, params); /* a caller's mistake is no reason to try the next */
     result = variable(e, &code, "result", DT_I32);
     for (uint32_t i = 0; i < x->n; i++)
         try_target(x, i, &code, state, params, result);
@@ -114,7 +115,7 @@ static void define_run_taken(const Fallbacks *x)
     Param         all[3] = {pointer(array_of(e, "inputs", DT_HANDLE, e->plan->nin)),
                             pointer(array_of(e, "outputs", DT_HANDLE, e->plan->nout)), pointer(params)};
     const Prim   *args[3];
-    Code          code = {0};
+    Code          code = {0}, cpu = {0};
 
     for (uint32_t i = 0; i < 3; i++)
         args[i] = address(e, all[i].buffer);
@@ -124,6 +125,13 @@ static void define_run_taken(const Fallbacks *x)
     state = view_array(e, &code, "state", DT_HANDLE, x->cells, get(e, params, "state"));
     fail_if(e, &code, is_null(e, at(e, state, S_TAKEN)), TVMCC_E_DEVICE);
     info = view_struct(e, &code, "info", "model_info", at(e, state, S_TAKEN));
+    if (x->on_cpu[x->n - 1]) {
+        const Prim *taken = get(e, info, "device");
+        check_all_here(e, &cpu, params);
+        add(e, &code,
+            stmt_if(e->c, prim_eq(e->c, taken, num(e, DT_U32, TVMCC_DEVICE_CPU)), code_end(e, &cpu),
+                    NULL));
+    }
     result = variable(e, &code, "result", DT_I32);
     invoke(e, &code, result, "run", get(e, info, "run"), 3, args);
     give(e, &code, value_of(e, result));
