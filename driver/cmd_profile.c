@@ -238,8 +238,8 @@ static const StepDesc *known_steps(Profile *p, uint32_t *n, int64_t *macs)
     *n = 0;
     *macs = -1;
     if (p->s.compiled) {
-        *macs = p->s.job.k.plan->macs;
-        return desc_steps(p->s.c, p->s.job.k.plan, n);
+        *macs = session_plan(&p->s)->macs;
+        return desc_steps(p->s.c, session_plan(&p->s), n);
     }
     if (!session_metadata(&p->s, &desc))
         return NULL;
@@ -416,11 +416,12 @@ static void print_text(const Profile *p)
     Columns                 *table =
         columns_new(p->s.driver->arena, p->predictor.n ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
 
-    say(p->s.driver,
-        "%s, %s, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
-        "GFLOP/s and reads %.1f GB/s\n",
-        p->s.info->name, session_threads(&p->s), session_compiled_for(&p->s), p->wall * 1e3,
-        p->total * 1e3, p->peak * 1e-9, p->bandwidth * 1e-9);
+    say(p->s.driver, "%s, %s, %s: a run takes %.4f ms, its steps %.4f ms", p->s.info->name,
+        session_threads(&p->s), session_compiled_for(&p->s), p->wall * 1e3, p->total * 1e3);
+    if (p->peak > 0)
+        say(p->s.driver, "; the machine makes %.1f GFLOP/s and reads %.1f GB/s", p->peak * 1e-9,
+            p->bandwidth * 1e-9);
+    say(p->s.driver, "\n");
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);
     if (p->predictor.n) {

@@ -133,7 +133,8 @@ static void colour_graph(Report *r)
                 (void *)(uintptr_t)(i + 1));
     for (uint32_t i = 0; i < k->module->nfuncs; i++)
         find_fused(r, k->module->funcs[i].func);
-    find_steps(r, k->plan->tir->funcs[k->plan->tir->nfuncs - 1]->body);
+    const TirModule *tir = session_plan(r->p->s)->tir;
+    find_steps(r, tir->funcs[tir->nfuncs - 1]->body);
     for (uint32_t i = 0; i < r->steps.n; i++)
         colour_step(r, &r->steps.at[i]);
 }
@@ -230,7 +231,7 @@ bool html_profile(const HtmlProfile *p, const char *path)
         colour_graph(&r);
     kernels_json(&r, &json);
     if (s->compiled) {
-        memory_json(s->job.k.plan, &json);
+        memory_json(session_plan(s), &json);
         html_graph_json(&r.graph, &json);
     }
     return html_write(s->driver, path, arena_printf(r.c->arena, "%s: profile", s->info->name),

@@ -280,7 +280,7 @@ static bool open_state(Session *s)
 }
 
 /* Of a product for several targets: the devices that there are.  `open` takes the first target that
- * has one, which is the session's device from there on; NULL: the CPU. */
+ * has one, which is the session's device and info from there on; NULL: the CPU. */
 static bool open_one_of_several(Session *s)
 {
     const tvmcc_model_info *m = s->info;
@@ -307,7 +307,15 @@ static bool open_one_of_several(Session *s)
     if (!open_state(s))
         return false;
     memcpy(&s->device, (void **)s->state + TVMCC_STATE_DEVICE, sizeof s->device);
+    memcpy(&s->info, (void **)s->state + TVMCC_STATE_TARGET, sizeof s->info);
+    while (m->each_target[s->target] != s->info)
+        s->target++;
     return true;
+}
+
+const Plan *session_plan(const Session *s)
+{
+    return plan_at(s->job.k.plan, s->target);
 }
 
 /* A device for the model, and the model opened on it. */
@@ -483,7 +491,7 @@ bool session_is_here(Session *s)
 
 void session_close(Session *s)
 {
-    if (s->open)
+    if (s->open && s->info->close)
         s->info->close(s->state, &s->params);
     for (uint32_t i = 0; i < s->ndevices; i++)
         tvmrt_device_close(s->devices[i]);

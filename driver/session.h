@@ -18,6 +18,7 @@ typedef struct {
     tvmrt_model             model;  /* from a product */
     Remote                 *remote; /* a program instead of code in this process; else NULL */
     const tvmcc_model_info *info;
+    uint32_t                target; /* of a product for several targets: which of them `info` is */
     tvmcc_params            params;
     tvmrt_pool             *pool;
     void                   *pool_memory, *device_memories[MAX_TARGETS], *state;
@@ -52,6 +53,8 @@ bool session_warm_up(Session *s);
 /* A model that stores beside its memory is a defect of this compiler. */
 void session_check(const Session *s);
 
+/* Of a compiled model: the plan that runs. */
+const Plan *session_plan(const Session *s);
 /* What its build wrote about an opened product: in its folder or archive, or in the .json beside a
  * library, if that is of the same build. */
 bool session_metadata(Session *s, ModelDesc *out);

@@ -32,6 +32,18 @@ mkdir again
 cmp libdigits.so again/libdigits.so || exit 1
 check 0 agrees ./libdigits.so --device-number 1
 check 1 "no Metal device of that number" ./libdigits.so --device-number 2
+MOCK_METAL_FAIL=MTLCopyAllDevices check 0 agrees ./libdigits.so --device-number 0 # the only one that is told of
+MOCK_METAL_FAIL=MTLCopyAllDevices check 1 "no Metal device of that number" ./libdigits.so --device-number 1
+
+# Of several targets, steps are those of the one that runs.
+kernels() {
+    "$tvmcc" profile "$model/digits.onnx" "$@" --repeat=1 >out 2>&1 || bad "profile $*"
+    grep -q "compiled for 'metal, [^;]*':" out || bad "another target"
+    awk '/%/ { print $NF }' out | sort
+}
+kernels --target=metal >alone
+OCL_ICD_VENDORS=/nonexistent kernels --target=opencl --target=metal --target=llvm >several
+cmp alone several || bad "$(cat several)"
 
 # What fails ends in a message, and all that was made until then is given back: else the mock ends the process.
 refused() { MOCK_METAL_FAIL=$1 check 1 "$2" ./libdigits.so; }
