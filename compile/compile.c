@@ -408,6 +408,17 @@ CodegenOptions compile_code_options(const Compiled *k)
                             .jobs = k->o->passes.jobs};
 }
 
+/* As the steps of a build read them.  What code passes and backends make of an index depends on the
+ * order in which its parts came to be; so code is made of the text, here as there. */
+static const TirModule *functions_as_read(Ctx *c, const Plan *p)
+{
+    StrBuf text = strbuf(c->arena);
+
+    tir_print(c, p->tir, &text);
+    return tir_parse(c, intern_printf(c->strings, "%s.plan", p->name),
+                     (Bytes){(const uint8_t *)text.at, text.n});
+}
+
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
 {
     PassOptions o = k->o->passes;
@@ -417,7 +428,9 @@ bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
     for (const Plan *p = k->plan; p && ok; p = p->next) {
         *out = *p;
         c->target = p->target;
-        out->tir = run_tir_passes(c, p->tir, &o, TIR_TO_CODE);
+        out->tir = functions_as_read(c, p);
+        if (out->tir)
+            out->tir = run_tir_passes(c, out->tir, &o, TIR_TO_CODE);
         ok = out->tir != NULL;
         if (p->next)
             out->next = NEW(c->arena, Plan);

@@ -385,6 +385,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .depth = 1,
                 .names = map_new(c->arena),
                 .taken = map_new(c->arena),
+                .order = map_new(c->arena),
                 .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 

@@ -40,6 +40,7 @@ typedef struct {
     PrimList            named;  /* in the order of their names: those of a block are forgotten */
     Map                *names;  /* of loop variables and buffers: id -> text */
     Map                *taken;  /* interned names */
+    Map                *order;  /* of variables: id -> when it was declared, from 1 */
     uint32_t            next_temp, next_var, next_buffer;
     bool                narrow;           /* 32 bits hold all indices */
     const char         *index;            /* type of indices */

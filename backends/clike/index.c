@@ -40,7 +40,11 @@ static const char *name_of(Clike *x, uint64_t key, const char *name, char letter
 
 const char *clike_var(Clike *x, const Atom *a)
 {
-    return name_of(x, a->id | ATOM_KEY, a->name, 'i', &x->next_var);
+    const char *name = name_of(x, a->id | ATOM_KEY, a->name, 'i', &x->next_var);
+
+    if (!map_get(x->order, a->id))
+        map_put(x->order, a->id, (void *)(uintptr_t)(map_count(x->order) + 1));
+    return name;
 }
 
 const char *clike_buffer(Clike *x, const Buffer *b)
@@ -103,7 +107,27 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
 typedef struct {
     int64_t     coef;
     const char *text;
+    uint32_t    depth;
 } Term;
+
+/* How late the last variable that a was made of was declared; of what is loaded it does not say. */
+static uint32_t depth_of(const Clike *x, const Atom *a)
+{
+    uint32_t most = (uint32_t)(uintptr_t)map_get(x->order, a->id);
+
+    if (a->kind == ATOM_LOAD)
+        return UINT32_MAX;
+    for (int side = 0; side < 2; side++) {
+        const Idx *i = side ? a->b : a->a;
+
+        for (uint32_t n = 0; i && n < i->nterms; n++) {
+            uint32_t depth = depth_of(x, i->t[n].atom);
+
+            most = depth > most ? depth : most;
+        }
+    }
+    return most;
+}
 
 static uint64_t most_of(int64_t coef)
 {
@@ -112,12 +136,15 @@ static uint64_t most_of(int64_t coef)
 
 static bool comes_before(const Term *a, const Term *b)
 {
+    if (a->depth != b->depth)
+        return a->depth < b->depth;
     if (most_of(a->coef) != most_of(b->coef))
         return most_of(a->coef) > most_of(b->coef);
     return strcmp(a->text, b->text) < 0;
 }
 
-/* As they are; for people the largest steps first, which is also the same after a plan was read. */
+/* The order in which atoms were made is not to be seen: for people the largest steps first, for
+ * compilers what does not change in the inner loops, which they need not look for then. */
 static Term *terms_of(Clike *x, const Idx *i)
 {
     Term *t = NEW_ARRAY(x->c->arena, Term, i->nterms + 1);
@@ -126,8 +153,8 @@ static Term *terms_of(Clike *x, const Idx *i)
         StrBuf text = strbuf(x->c->arena);
 
         print_atom(x, i->t[n].atom, &text);
-        t[n] = (Term){i->t[n].coef, text.at};
-        for (uint32_t k = n; x->d->taken && k && comes_before(&t[k], &t[k - 1]); k--) {
+        t[n] = (Term){i->t[n].coef, text.at, x->d->taken ? 0 : depth_of(x, i->t[n].atom)};
+        for (uint32_t k = n; k && comes_before(&t[k], &t[k - 1]); k--) {
             Term swap = t[k];
             t[k] = t[k - 1];
             t[k - 1] = swap;

@@ -13,7 +13,6 @@
 typedef struct {
     int64_t     coef;
     const char *text;
-    bool        atomic; /* needs no parentheses as a factor */
 } Part;
 
 typedef VEC(Part) Parts;
@@ -74,17 +73,33 @@ static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
     return s.at;
 }
 
-/* A term list that shrinks as groups are recognised. */
+/* A term list that shrinks as groups are recognised.  Which are tried first depends on texts, not
+ * on the order of atoms: the same index must print the same wherever it was made. */
 typedef struct {
-    int64_t  c0;
-    uint32_t n;
-    IdxTerm *t;
+    int64_t           c0;
+    uint32_t          n;
+    IdxTerm          *t;
+    const IdxPrinter *p;
+    Arena            *a;
+    Map              *texts; /* of atoms that were asked for, by id + 1 */
 } Left;
+
+static const char *left_text(Left *left, const Atom *v)
+{
+    const char *text = map_get(left->texts, v->id + 1u);
+
+    if (!text) {
+        text = atom_text(v, left->p, left->a);
+        map_put(left->texts, v->id + 1u, (void *)(uintptr_t)text);
+    }
+    return text;
+}
 
 /* left -= q*(e - k*d) if that makes it shorter. */
 static bool take(Left *left, int64_t q, uint32_t ne, const IdxTerm *e, int64_t e0, int64_t k,
-                 const Atom *d, Arena *a)
+                 const Atom *d)
 {
+    Arena   *a = left->a;
     IdxTerm *both = NEW_ARRAY(a, IdxTerm, ne + 1), *rest = NEW_ARRAY(a, IdxTerm, left->n + ne + 1);
     IdxTerm  minus = {-k, d};
     bool     ok, ok2;
@@ -93,35 +108,80 @@ static bool take(Left *left, int64_t q, uint32_t ne, const IdxTerm *e, int64_t e
     uint32_t m = terms_add(left->n, left->t, 1, n, both, -q, rest, &ok2);
     if (!ok || !ok2 || m >= left->n || !checked_mul(e0, q, &c) || !checked_sub(left->c0, c, &c0))
         return false;
-    *left = (Left){c0, m, rest};
+    left->c0 = c0;
+    left->n = m;
+    left->t = rest;
     return true;
 }
 
-static bool take_mod(Left *left, const IdxPrinter *p, Arena *a, Parts *parts)
+/* Of the divisors of d that are divisions of the same, the one by the most: at most `below`. */
+static const Atom *inner_division(const Left *left, const Atom *d, int64_t below)
 {
-    for (uint32_t i = 0; i < left->n; i++) {
-        const Atom *d = left->t[i].atom;
-        int64_t     c = left->t[i].coef;
-        if (d->kind != ATOM_DIV || c == INT64_MIN)
+    const Atom *best = NULL;
+
+    for (uint32_t j = 0; j < left->n; j++) {
+        const Atom *z = left->t[j].atom;
+
+        if (z->kind == ATOM_DIV && z != d && z->a == d->a && d->k % z->k == 0 && z->k < below &&
+            (!best || z->k > best->k))
+            best = z;
+    }
+    return best;
+}
+
+/* The remainder that d, with a coefficient c, is a part of. */
+static bool take_mod_of(Left *left, const Atom *d, int64_t c, Part *part)
+{
+    if (c == INT64_MIN)
+        return false;
+    if (c % d->k == 0 && take(left, -c / d->k, d->a->nterms, d->a->t, d->a->c0, d->k, d)) {
+        char *text = arena_printf(left->a, "%s%%%" PRId64, operand(d->a, left->p, left->a), d->k);
+        *part = (Part){-c / d->k, text};
+        return true;
+    }
+    for (const Atom *z = inner_division(left, d, d->k); z; z = inner_division(left, d, z->k)) {
+        int64_t m = d->k / z->k;
+        IdxTerm one = {1, z};
+
+        if (c % m || !take(left, -c / m, 1, &one, 0, m, d))
             continue;
-        if (c % d->k == 0 && take(left, -c / d->k, d->a->nterms, d->a->t, d->a->c0, d->k, d, a)) {
-            char *text = arena_printf(a, "%s%%%" PRId64, operand(d->a, p, a), d->k);
-            vec_push(a, parts, ((Part){-c / d->k, text, true}));
-            return true;
+        char *text = arena_printf(left->a, "%s%%%" PRId64, left_text(left, z), m);
+        *part = (Part){-c / m, text};
+        return true;
+    }
+    return false;
+}
+
+/* The longest first: what it divides may have remainders in it. */
+static bool divides_later(Left *left, const Atom *a, const Atom *b)
+{
+    const char *x = left_text(left, a), *y = left_text(left, b);
+    size_t      nx = strlen(x), ny = strlen(y);
+
+    return nx != ny ? nx < ny : strcmp(x, y) > 0;
+}
+
+static bool take_mod(Left *left, Parts *parts)
+{
+    IdxTerm *divs = NEW_ARRAY(left->a, IdxTerm, left->n + 1);
+    uint32_t n = 0;
+    Part     part;
+
+    for (uint32_t i = 0; i < left->n; i++) {
+        if (left->t[i].atom->kind != ATOM_DIV)
+            continue;
+        divs[n] = left->t[i];
+        for (uint32_t k = n++; k && divides_later(left, divs[k - 1].atom, divs[k].atom); k--) {
+            IdxTerm swap = divs[k];
+            divs[k] = divs[k - 1];
+            divs[k - 1] = swap;
         }
-        for (uint32_t j = 0; j < left->n; j++) {
-            const Atom *z = left->t[j].atom;
-            if (z->kind != ATOM_DIV || z == d || z->a != d->a || d->k % z->k)
-                continue;
-            int64_t m = d->k / z->k;
-            IdxTerm one = {1, z};
-            if (c % m || !take(left, -c / m, 1, &one, 0, m, d, a))
-                continue;
-            vec_push(
-                a, parts,
-                ((Part){-c / m, arena_printf(a, "%s%%%" PRId64, atom_text(z, p, a), m), true}));
-            return true;
-        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!take_mod_of(left, divs[i].atom, divs[i].coef, &part))
+            continue;
+        vec_push(left->a, parts, part);
+        return true;
     }
     return false;
 }
@@ -136,16 +196,39 @@ static int by_size(const void *x, const void *y)
     return strcmp(a->text, b->text);
 }
 
+/* Remainders that came of two divisions are one term, or none. */
+static void merge_parts(Parts *parts)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < parts->n; i++) {
+        uint32_t k = 0;
+        int64_t  sum;
+
+        while (k < n && strcmp(parts->at[k].text, parts->at[i].text) != 0)
+            k++;
+        if (k < n && checked_add(parts->at[k].coef, parts->at[i].coef, &sum) && sum != INT64_MIN)
+            parts->at[k].coef = sum;
+        else
+            parts->at[n++] = parts->at[i];
+    }
+    parts->n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (parts->at[i].coef)
+            parts->at[parts->n++] = parts->at[i];
+}
+
 static void print_to(const Idx *x, const IdxPrinter *p, StrBuf *out)
 {
     Arena *a = out->arena;
-    Left   left = {x->c0, x->nterms, NULL};
+    Left   left = {.c0 = x->c0, .n = x->nterms, .p = p, .a = a, .texts = map_new(a)};
     Parts  parts = {0};
     left.t = x->nterms ? DUP_ARRAY(a, x->t, x->nterms) : NULL;
-    while (take_mod(&left, p, a, &parts)) {
+    while (take_mod(&left, &parts)) {
     }
     for (uint32_t i = 0; i < left.n; i++)
-        vec_push(a, &parts, ((Part){left.t[i].coef, atom_text(left.t[i].atom, p, a), true}));
+        vec_push(a, &parts, ((Part){left.t[i].coef, left_text(&left, left.t[i].atom)}));
+    merge_parts(&parts);
     if (parts.n)
         qsort(parts.at, parts.n, sizeof *parts.at, by_size);
     for (uint32_t i = 0; i < parts.n; i++) {

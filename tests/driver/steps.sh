@@ -31,6 +31,20 @@ for pair in "-mtriple=x86_64-linux-gnu -mcpu=haswell" "-mtriple=riscv64-linux-gn
     quiet "$tvmcc" net.0.o net.1.o net.2.o net.host.o net.weights.o -o libnet.a
 done
 
+# Devices: their code is the host step's, as is that of several targets.
+for targets in opencl vulkan metal "opencl vulkan llvm"; do
+    # shellcheck disable=SC2086,SC2046
+    set -- $(printf -- '--target=%s ' $targets) --entry=net -Wno-baseline-cpu
+    quiet "$tvmcc" -c "$model" -o device.o "$@"
+    quiet "$tvmcc" "$model" --emit=plan,id,weights -o D "$@"
+    quiet "$tvmcc" D.plan --emit=plan -o again.plan
+    same D.plan again.plan
+    quiet "$tvmcc" D.plan D.id --shard=host -c -o D.host.o
+    quiet "$tvmcc" D.plan D.weights --shard=weights -c -o D.weights.o
+    quiet "$tvmcc" D.host.o D.weights.o -o pieces.o
+    same device.o pieces.o
+done
+
 # The cache: all kernels are there now, and bytes do not depend on it.
 quiet "$tvmcc" -c "$model" -o warm.o -mtriple=x86_64-linux-gnu -mcpu=haswell --entry=net -v
 grep -qE "kernels: ([0-9]+), \1 from the cache, 0 compiled" log || { cat log; die "cache not used"; }

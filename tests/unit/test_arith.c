@@ -379,6 +379,31 @@ static void test_text_of_products(void)
     arena_free(arena);
 }
 
+/* The text is of the index alone: in another arithmetic, whose variables came in another order,
+ * what is read prints the same. */
+static void test_text_is_canonical(void)
+{
+    Rig one = {.arena = arena_new(NULL), .seed = 7}, two = one;
+    int differ = 0;
+
+    one.A = arith_new(one.arena, strings_new(one.arena));
+    for (int k = 0; k < 3000; k++) {
+        vars(&one, NULL, k % 3 == 0);
+        one.n = 0;
+        const char *t = text(&one, form(&one, build(&one, 4)));
+        two.A = arith_new(two.arena, strings_new(two.arena));
+        for (int i = NVARS - 1; i >= 0; i--)
+            two.var[i] = atom_like(two.A, one.var[i]->name, one.var[i]);
+        const Idx *x = parse(&two, t);
+        CHECK(x);
+        const char *again = x ? text(&two, x) : "";
+        if (strcmp(t, again) != 0 && differ++ < 5)
+            printf("%s\n%s\n", t, again);
+    }
+    CHECK_INT(differ, 0);
+    arena_free(one.arena);
+}
+
 /* Sizes of reshaped tensors: what is left of a product. */
 static void test_exact(void)
 {
@@ -465,6 +490,7 @@ int main(void)
     RUN(test_open);
     RUN(test_within);
     RUN(test_text_of_products);
+    RUN(test_text_is_canonical);
     RUN(test_nested_ends);
     arena_free(arena);
     return check_result();
