@@ -314,6 +314,9 @@ typedef struct {
 /* im: NULL of real numbers; out: real and imaginary parts. */
 bool build_fourier(const Build *b, const BuildFourier *f, const Expr *re, const Expr *im,
                    const Expr **out);
+/* The same along the last n dimensions, of which f[n - 1] is the last. */
+bool build_fouriers(const Build *b, uint32_t n, const BuildFourier *f, const Expr *re,
+                    const Expr *im, const Expr **out);
 
 /* ---- strings.c: [S] strings are [S, room] bytes, with zeros behind each --------------------------- */
 

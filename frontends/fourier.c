@@ -1,4 +1,4 @@
-/* Fourier transforms along the last dimension, as products of rows with a matrix:
+/* Fourier transforms along the last dimension or dimensions, as products of rows with a matrix:
  *
  *     y[k] = sum over i of x[i] e^(-2 pi j i k / length)
  *
@@ -80,4 +80,42 @@ bool build_fourier(const Build *b, const BuildFourier *f, const Expr *re, const 
     out[0] = build_slice(b, y, last, 0, f->bins);
     out[1] = build_slice(b, y, last, f->bins, 2 * f->bins);
     return out[0] && out[1];
+}
+
+static const Expr *with_last(const Build *b, const Expr *x, uint32_t axis)
+{
+    int64_t  axes[MAX_RANK];
+    uint32_t rank;
+
+    if (!x || axis + 1 == expr_rank(x))
+        return x;
+    rank = expr_rank(x);
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = i;
+    axes[axis] = rank - 1, axes[rank - 1] = axis;
+    return build_transpose(b, x, rank, axes);
+}
+
+/* Rows of real numbers are transformed first, and come out last. */
+bool build_fouriers(const Build *b, uint32_t n, const BuildFourier *f, const Expr *re,
+                    const Expr *im, const Expr **out)
+{
+    uint32_t rank = expr_rank(re);
+
+    if (rank < n)
+        return build_error(b, E_IMPORT, "a transform of %u dimensions of %s", n,
+                           type_text(b->c, re->type));
+    out[0] = re, out[1] = im;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t    i = f[n - 1].half ? k : n - 1 - k, axis = rank - n + i;
+        const Expr *x = with_last(b, out[0], axis), *y = with_last(b, out[1], axis);
+
+        if (!x || (out[1] && !y) || !build_fourier(b, &f[i], x, y, out))
+            return false;
+        out[0] = with_last(b, out[0], axis);
+        out[1] = f[i].half ? NULL : with_last(b, out[1], axis);
+        if (!out[0] || !(out[1] || f[i].half))
+            return false;
+    }
+    return true;
 }

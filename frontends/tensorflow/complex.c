@@ -10,16 +10,37 @@ static bool done(TfNode *n, const Expr *re, const Expr *im)
     return re && im;
 }
 
+static bool both_complex(TfNode *n)
+{
+    return (n->nin == 2 && n->given[0].kind == TF_COMPLEX && n->given[1].kind == TF_COMPLEX) ||
+           tf_error(n, E_IMPORT, "one of its inputs is not complex");
+}
+
 /* (a + ib)(c + id) */
 static bool multiply(TfNode *n)
 {
     const Build   *b = &n->b;
     const TfValue *x = &n->given[0], *y = &n->given[1];
 
-    if (n->nin != 2 || x->kind != TF_COMPLEX || y->kind != TF_COMPLEX)
-        return tf_error(n, E_IMPORT, "one of its inputs is not complex");
+    if (!both_complex(n))
+        return false;
     return done(n, build_sub(b, build_mul(b, x->e, y->e), build_mul(b, x->im, y->im)),
                 build_add(b, build_mul(b, x->e, y->im), build_mul(b, x->im, y->e)));
+}
+
+/* (a + ib) / (c + id) = (a + ib)(c - id) / (c^2 + d^2) */
+static bool divide(TfNode *n)
+{
+    const Build   *b = &n->b;
+    const TfValue *x = &n->given[0], *y = &n->given[1];
+    const Expr    *size, *re, *im;
+
+    if (!both_complex(n))
+        return false;
+    size = build_add(b, build_mul(b, y->e, y->e), build_mul(b, y->im, y->im));
+    re = build_add(b, build_mul(b, x->e, y->e), build_mul(b, x->im, y->im));
+    im = build_sub(b, build_mul(b, x->im, y->e), build_mul(b, x->e, y->im));
+    return re && im && size && done(n, build_div(b, re, size), build_div(b, im, size));
 }
 
 /* e^a (cos b + i sin b) */
@@ -65,6 +86,8 @@ bool tf_parts(TfNode *n, TfConvert *convert)
 
     if (n->row->relay && !strcmp(n->row->relay, "multiply"))
         return multiply(n);
+    if (n->row->relay && !strcmp(n->row->relay, "divide"))
+        return divide(n);
     if (n->row->relay && !strcmp(n->row->relay, "exp"))
         return exponential(n);
     if (!goes_by_parts(n))
@@ -176,31 +199,37 @@ bool tf_angle(TfNode *n)
     return is_complex(n) && tf_put(n, 0, build_atan2(&n->b, n->given[0].im, n->given[0].e));
 }
 
-/* RFFT, IRFFT, FFT, IFFT: along the last dimension. */
+/* RFFT, IRFFT, FFT, IFFT: along the last dimension; RFFT2D, .. FFT3D: along as many. */
 bool tf_fourier(TfNode *n)
 {
     const char  *op = n->row->name;
-    bool         real = op[0] == 'R', half = !strcmp(op, "IRFFT");
-    BuildFourier f = {.inverse = op[0] == 'I', .half = half};
+    bool         real = op[0] == 'R', half = str_starts(op, "IRFFT");
+    uint32_t     dims = str_ends(op, "2D") ? 2 : str_ends(op, "3D") ? 3 : 1, rank;
+    BuildFourier f[3] = {0};
     const Expr  *out[2] = {NULL, NULL}, *x = n->given[0].e;
-    Ints         length;
+    Ints         length = {0};
 
     if (real ? !tf_is_tensor(n, &n->given[0], "its input") : !is_complex(n))
         return false;
-    if (expr_rank(x) < 1)
-        return tf_error(n, E_IMPORT, "a transform of a scalar");
+    rank = expr_rank(x);
+    if (rank < dims)
+        return tf_error(n, E_IMPORT, "a transform of %u dimensions of %s", dims,
+                        type_text(n->b.c, x->type));
     if (!dtype_eq(expr_dtype(x), DT_F32))
         return tf_error(n, E_UNSUPPORTED, "a transform of %s", type_text(n->b.c, x->type));
-    f.length = build_dim(&n->b, x, expr_rank(x) - 1);
-    if (real || half) {
-        if (!tf_ints(n, 1, &length))
-            return false;
-        if (length.n != 1)
-            return tf_error(n, E_IMPORT, "%u lengths", length.n);
-        f.length = length.at[0];
+    if ((real || half) && !tf_ints(n, 1, &length))
+        return false;
+    if ((real || half) && length.n != dims)
+        return tf_error(n, E_IMPORT, "%u lengths", length.n);
+    for (uint32_t i = 0; i < dims; i++) {
+        f[i].inverse = op[0] == 'I';
+        f[i].length = real || half ? length.at[i] : build_dim(&n->b, x, rank - dims + i);
+        f[i].bins = f[i].length;
     }
-    f.bins = real ? f.length / 2 + 1 : f.length;
-    if (!build_fourier(&n->b, &f, x, real ? NULL : n->given[0].im, out))
+    f[dims - 1].half = half;
+    if (real)
+        f[dims - 1].bins = f[dims - 1].length / 2 + 1;
+    if (!build_fouriers(&n->b, dims, f, x, real ? NULL : n->given[0].im, out))
         return false;
     return half ? tf_put(n, 0, out[0]) : done(n, out[0], out[1]);
 }

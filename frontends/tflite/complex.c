@@ -71,43 +71,21 @@ bool tflite_complex_abs(TfliteNode *n)
 
 /* ---- transforms ----------------------------------------------------------------------------------- */
 
-static const Expr *last_two_swapped(const Build *b, const Expr *x)
-{
-    int64_t  axes[MAX_RANK];
-    uint32_t rank;
-
-    if (!x)
-        return NULL;
-    rank = expr_rank(x);
-    for (uint32_t i = 0; i < rank; i++)
-        axes[i] = i;
-    axes[rank - 1] = rank - 2, axes[rank - 2] = rank - 1;
-    return build_transpose(b, x, rank, axes);
-}
-
 /* Images [.., H, W] to the first half of the spectrum of their rows, that of their columns. */
 bool tflite_rfft2d(TfliteNode *n)
 {
     const Build *b = &n->b;
-    const Expr  *x = n->in[0], *pair[2];
-    BuildFourier rows = {0}, columns = {0};
+    const Expr  *pair[2];
+    BuildFourier f[2] = {0};
     Ints         length;
 
     if (!tflite_rank(n, 0, 2, MAX_RANK) || !tflite_ints(n, 1, &length))
         return false;
     if (length.n != 2)
         return tflite_error(n, E_IMPORT, "input 1 has %u numbers, not 2", length.n);
-    rows.length = length.at[1];
-    rows.bins = rows.length / 2 + 1;
-    columns.length = columns.bins = length.at[0];
-    if (!build_fourier(b, &rows, x, NULL, pair))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        pair[i] = last_two_swapped(b, pair[i]);
-    if (!pair[0] || !pair[1] || !build_fourier(b, &columns, pair[0], pair[1], pair))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (!(pair[i] = last_two_swapped(b, pair[i])))
-            return false;
-    return tflite_done(n, expr_tuple(b->c, 2, pair, b->loc));
+    f[0].length = f[0].bins = length.at[0];
+    f[1].length = length.at[1];
+    f[1].bins = length.at[1] / 2 + 1;
+    return build_fouriers(b, 2, f, n->in[0], NULL, pair) &&
+           tflite_done(n, expr_tuple(b->c, 2, pair, b->loc));
 }

@@ -131,6 +131,19 @@ def fourier(m):
     for op in (raw.FFT, raw.IFFT):
         m.out(op.__name__ + "_abs", raw.ComplexAbs(x=op(input=z)))
         m.out(op.__name__ + "_angle", raw.Angle(input=op(input=z)))
+    m.out("quotient", raw.Real(input=raw.RealDiv(x=z, y=raw.FFT(input=z))))
+    for dims, shape, length in ((2, (3, 5, 6), (5, 6)), (2, (3, 5, 6), (4, 8)), (3, (4, 3, 6), (4, 2, 6))):
+        name = "%dD_%d" % (dims, length[-1])
+        box = m.input("box" + name, m.f32(*shape))
+        y = getattr(tf.signal, "rfft%dd" % dims)(box, length)
+        m.out("Real_" + name, raw.Real(input=y))
+        m.out("Imag_" + name, raw.Imag(input=y))
+        m.out("IRFFT_" + name, getattr(raw, "IRFFT%dD" % dims)(input=raw.Mul(x=y, y=y), fft_length=length))
+        turned = raw.Complex(real=box, imag=tf.reverse(box, [0, 1, 2]))
+        for op in ("FFT%dD", "IFFT%dD"):
+            y = getattr(raw, op % dims)(input=turned)
+            m.out(op % dims + "_re_%d" % length[-1], raw.Real(input=y))
+            m.out(op % dims + "_im_%d" % length[-1], raw.Imag(input=y))
     signal = m.input("signal", m.f32(1, 100))
     stft = tf.signal.stft(signal, 16, 8, 16)
     m.out("stft", tf.abs(stft))
