@@ -49,6 +49,19 @@ bool keras_center_crop(KerasNode *n)
     return x && keras_image_done(n, x);
 }
 
+/* Outside of training Keras 3 leaves the picture as it is; older versions gave it that size. */
+bool keras_random_crop(KerasNode *n)
+{
+    const Expr *x = keras_image(n, 2);
+
+    if (!x)
+        return false;
+    if (n->im->major < 3 && (build_dim(&n->b, x, 2) != keras_int(n, "height", 0) ||
+                             build_dim(&n->b, x, 3) != keras_int(n, "width", 0)))
+        return keras_error(n, E_UNSUPPORTED, "a picture that it has to resize");
+    return keras_done(n, n->in[0].e);
+}
+
 /* ---- contrast --------------------------------------------------------------------------------------- */
 
 static bool value_range(const KerasNode *n, double *lo, double *hi)

@@ -347,6 +347,12 @@ def augmentation():
 
 
 @new
+def cropped():
+    i = inputs(x=(8, 8, 3))
+    return i, [L.RandomCrop(8, 8, name="same")(i["x"]), L.RandomCrop(5, 6, name="whole")(i["x"])]
+
+
+@new
 def contrast():
     i = inputs(x=(6, 5, 3))
     x = i["x"]
