@@ -397,6 +397,8 @@ bool q_scalar(PtNode *n)
         y = c > 0 ? zero : c < 0 ? hi - (zero - lo) : 0;
         scale = c != 0 ? scale * fabs(c) : 1;
     }
+    if (!((float)scale > 0 && (float)scale < HUGE_VALF && fabs(y) < HUGE_VAL))
+        return pt_error(n, E_IMPORT, "with %g, its scale would be %g", c, scale);
     const PtScale *s = pt_scale(&n->b, scale, (int64_t)y, t);
 
     if (strstr(n->p->row->name, "_relu"))

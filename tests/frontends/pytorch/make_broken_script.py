@@ -77,6 +77,8 @@ write("packed_state", data=module(text("w") + b"c__torch__.torch.classes.quantiz
 write("complex", "    return torch.fft_rfft(x)")
 write("complex_part", "    return torch.cumsum(torch.fft_rfft(x), 0)")
 write("quantized", "    return torch.quantize_per_tensor(x, 0.10000000000000001, 0, 13)")
+write("quantized_zero", "    q = torch.quantize_per_tensor(x, 0., 0, 13)\n    return torch.dequantize(ops.quantized.add(q, 0))")
+write("quantized_far", "    q = torch.quantize_per_tensor(x, 1., 0, 13)\n    return torch.dequantize(ops.quantized.mul(q, 1e300))")
 write("not_packed", "    q = torch.quantize_per_tensor(x, 0.10000000000000001, 0, 13)\n    return ops.quantized.linear(q, x, 1.0, 0)")
 write("entry", data=module(text("w") + tensor(key="7")))
 write("entry_up", data=module(text("w") + tensor(key="../../secret")))
