@@ -19,7 +19,10 @@ int64_t tv_int(const TvNode *n, const char *name, int64_t fallback)
 
     if (v && v->kind == TV_LIST && v->n == 1)
         v = v->list;
-    return v && (v->kind == TV_INT || v->kind == TV_BOOL) ? v->i : fallback;
+    if (!v || v->kind == TV_INT || v->kind == TV_BOOL)
+        return v ? v->i : fallback;
+    tv_error(n, E_IMPORT, "'%s' is no whole number", name);
+    return fallback;
 }
 
 bool tv_bool(const TvNode *n, const char *name, bool fallback)
@@ -31,14 +34,20 @@ double tv_float(const TvNode *n, const char *name, double fallback)
 {
     const TvValue *v = tv_attr(n, name);
 
-    return v && (v->kind == TV_FLOAT || v->kind == TV_INT) ? v->f : fallback;
+    if (!v || v->kind == TV_FLOAT || v->kind == TV_INT)
+        return v ? v->f : fallback;
+    tv_error(n, E_IMPORT, "'%s' is no number", name);
+    return fallback;
 }
 
 const char *tv_text(const TvNode *n, const char *name, const char *fallback)
 {
     const TvValue *v = tv_attr(n, name);
 
-    return v && v->kind == TV_STRING ? v->text : fallback;
+    if (!v || v->kind == TV_STRING)
+        return v ? v->text : fallback;
+    tv_error(n, E_IMPORT, "'%s' is no text", name);
+    return fallback;
 }
 
 typedef VEC(int64_t) IntList;
@@ -345,5 +354,7 @@ const Expr *tv_convert(TvNode *n)
     if (diag_errors(n->b.c->diags) != before)
         return NULL;
     y = n->row->convert(n);
+    if (diag_errors(n->b.c->diags) != before)
+        return NULL;
     return moved ? moved_back(n, y) : y;
 }

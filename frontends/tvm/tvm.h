@@ -126,7 +126,7 @@ struct TvNode {
 };
 
 const Expr *tv_convert(TvNode *n); /* checks operands and attributes, then converts */
-/* NULL: not given, or None. */
+/* NULL: not given, or None; what is given in another kind is an error, beside the fallback. */
 const TvValue *tv_attr(const TvNode *n, const char *name);
 int64_t        tv_int(const TvNode *n, const char *name, int64_t fallback);
 bool           tv_bool(const TvNode *n, const char *name, bool fallback);

@@ -538,6 +538,7 @@ def broken(text, v):
         put(name + ".relay", module({"x": x}, body, more))
     one("operators", "  %0 = nn.correlation(%x, %x);\n  %1 = foo(%0);\n  foo(%1)\n")
     one("attribute", "  nn.softmax(%x, axes=1)\n")
+    one("kinds", '  nn.l2_normalize(%x, eps="small", axis=[1])\n')
     one("fixed", "  argmax(%x, axis=[1], exclude=True)\n")
     one("missing", "  cast(%x)\n")
     one("operands", "  add(%x)\n")
