@@ -265,6 +265,16 @@ static bool same_tensors(Ctx *c, const char *what, uint32_t n, const PlanIO *a, 
     return same || error_at(c, E_DIM, NO_LOC, "the buckets have different %ss", what);
 }
 
+/* One CPU runs the entry functions of all targets. */
+static bool same_host(Ctx *c, const Target *a, const Target *b)
+{
+    const char *first = (a->host ? a->host : a)->text, *other = (b->host ? b->host : b)->text;
+
+    return !strcmp(first, other) ||
+           error_at(c, E_USAGE, NO_LOC, "'%s' is for the CPU '%s', targets before it for '%s'",
+                    b->text, other, first);
+}
+
 /* ---- weights --------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -345,7 +355,8 @@ bool compile_alternatives(Ctx *c, Compiled *k)
             !same_tensors(c, "input", each[0].plan->nin, each[0].plan->in, each[i].plan->nin,
                           each[i].plan->in) ||
             !same_tensors(c, "output", each[0].plan->nout, each[0].plan->out, each[i].plan->nout,
-                          each[i].plan->out))
+                          each[i].plan->out) ||
+            (k->o->fallbacks.n && !same_host(c, each[0].plan->target, each[i].plan->target)))
             return false;
         add_files(c, &k->files, &each[i].files);
         for (uint32_t s = 0; s < COUNT(k->seconds); s++)

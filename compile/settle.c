@@ -90,21 +90,21 @@ static const char *target_text(Diags *d, Arena *a, const CompileOptions *o, cons
     return s.at;
 }
 
-/* Target i of several: the CPU behind the devices drives them, too. */
+/* Target i of several: the CPU behind the devices drives those that name no host, too. */
 static const char *one_of_several(Diags *d, Arena *a, const CompileOptions *all, uint32_t i)
 {
     CompileOptions o = *all;
-    const char    *last = all->targets.at[all->targets.n - 1];
+    const char    *last = all->targets.at[all->targets.n - 1], *own = all->targets.at[i];
 
     memset(&o.targets, 0, sizeof o.targets);
-    vec_push(a, &o.targets, all->targets.at[i]);
-    if (is_device(a, all->targets.at[i]) && !is_device(a, last))
+    vec_push(a, &o.targets, own);
+    if (is_device(a, own) && !strchr(own, ',') && !is_device(a, last))
         vec_push(a, &o.targets, last);
     if (i + 1 == all->targets.n)
         o.host = is_device(a, last) ? o.host : NULL;
-    else if (!is_device(a, all->targets.at[i]))
+    else if (!is_device(a, own))
         diag_error(d, E_USAGE, NO_LOC, "'%s' is not a device: targets behind it are never taken",
-                   all->targets.at[i]);
+                   own);
     return target_text(d, a, &o, NULL);
 }
 
