@@ -360,6 +360,9 @@ static void add_target(Args *x)
     const ManBuild *b = x->b;
 
     LOWER(*b->target, "target", "--target=", manifest_target_text(a, h, b->target));
+    for (uint32_t i = 0; i < b->fallbacks.n; i++)
+        LOWER(b->pair->fallback.at[i], "fallback",
+              "--target=", manifest_target_text(a, h, b->fallbacks.at[i]));
     if (b->pair->machine.given)
         LOWER(b->pair->machine, "machine", "--machine=", file(x, &b->pair->machine));
     if (h->variants.given)

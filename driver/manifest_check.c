@@ -114,6 +114,12 @@ static void check_pair(Check *k, const ManPair *p)
         variant.mcpu = h->variants.at[i];
         try_target(k, manifest_target_text(k->a, &variant, t), variant.mcpu.loc, who);
     }
+    for (uint32_t i = 0; i < p->fallback.n; i++) {
+        const ManText *name = &p->fallback.at[i];
+
+        try_target(k, manifest_target_text(k->a, h, manifest_target(k->m, name->text)), name->loc,
+                   who);
+    }
 }
 
 /* ---- passes, flags, warnings --------------------------------------------------------------------- */

@@ -88,18 +88,28 @@ static bool add_build(Rows *r, const ManBuild *b)
     return !r->failed;
 }
 
-static void add_target(Rows *r, const Manifest *m, const ManPair *p)
+static void add_target_text(Rows *r, const ManHost *h, const ManTarget *target, StrBuf *out)
 {
-    const char    *text = manifest_target_text(r->a, manifest_host(m, p->host.text),
-                                               manifest_target(m, p->target.text));
+    const char    *text = manifest_target_text(r->a, h, target);
     Diags         *quiet = diags_new(r->a);
     Ctx           *c = ctx_new(r->a, quiet, op_table);
     const Backend *backend =
         backend_find(arena_printf(r->a, "%.*s", (int)strcspn(text, " ,"), text));
     const Target *t = (backend ? backend : backend_cpu())->parse_target(c, text);
 
-    lock_add(r->a, &r->lock, "targets", p->key, arena_printf(r->a, "%s", t ? t->text : text));
+    str_printf(out, "%s%s", out->n ? "; " : "", t ? t->text : text);
     ctx_free(c);
+}
+
+static void add_target(Rows *r, const Manifest *m, const ManPair *p)
+{
+    const ManHost *h = manifest_host(m, p->host.text);
+    StrBuf         all = strbuf(r->a);
+
+    add_target_text(r, h, manifest_target(m, p->target.text), &all);
+    for (uint32_t i = 0; i < p->fallback.n; i++)
+        add_target_text(r, h, manifest_target(m, p->fallback.at[i].text), &all);
+    lock_add(r->a, &r->lock, "targets", p->key, all.at);
 }
 
 /* How many kernels of a product have records in its logs: the first half of its compile.  Not

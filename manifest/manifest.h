@@ -156,15 +156,16 @@ typedef struct {
     const ManPair   *pair;
     const ManHost   *host;
     const ManTarget *target;
-    const char      *name;  /* "<model>.<pair>": no other build's */
-    const char      *entry; /* product.entry, or the model's name as a C identifier */
-    ManInt           opt_level;
-    ManBool          fast_math;
-    ManTuning        tuning; /* logs: those for this pair */
-    ManLimits        limits;
-    ManOutput        product;
-    ManBool          reproducible;
-    ManDiagnostics   diagnostics;
+    VEC(const ManTarget *) fallbacks; /* behind it, in order */
+    const char    *name;              /* "<model>.<pair>": no other build's */
+    const char    *entry;             /* product.entry, or the model's name as a C identifier */
+    ManInt         opt_level;
+    ManBool        fast_math;
+    ManTuning      tuning; /* logs: those for this pair */
+    ManLimits      limits;
+    ManOutput      product;
+    ManBool        reproducible;
+    ManDiagnostics diagnostics;
 } ManBuild;
 
 typedef VEC(ManBuild) ManBuilds;

@@ -141,6 +141,29 @@ static void check_source(Diags *d, const ManHost *h, const ManTarget *t)
         UNFIT(d, features->loc, "host '%s' is any machine, so no 'mattr'", h->key);
 }
 
+/* Devices, and a CPU behind them. */
+static void check_fallback(Diags *d, const Manifest *m, const ManPair *p, const ManHost *h)
+{
+    const ManTarget *before = manifest_target(m, p->target.text);
+
+    if (p->fallback.given && h->variants.given)
+        UNFIT(d, p->fallback.loc, "'fallback' is for hosts without variants, and '%s' has some",
+              h->key);
+    for (uint32_t i = 0; i < p->fallback.n; i++) {
+        const ManTarget *t = manifest_target(m, p->fallback.at[i].text);
+
+        if (!before || !t)
+            return;
+        if (target_class(before) != TARGET_DEVICE)
+            UNFIT(d, p->fallback.at[i].loc,
+                  "target '%s' is no device: what is behind it is never tried", before->key);
+        else if (target_class(t) == TARGET_SOURCE)
+            UNFIT(d, p->fallback.at[i].loc, "target '%s' gives text, no code that a run could open",
+                  t->key);
+        before = t;
+    }
+}
+
 static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
 {
     const ManHost   *h = p->host.given ? manifest_host(m, p->host.text) : NULL;
@@ -153,6 +176,7 @@ static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
         diag_note(d, h->mcpu.loc, "the host's is %s", h->mcpu.text);
         diag_note(d, t->mcpu.loc, "the target's is %s", t->mcpu.text);
     }
+    check_fallback(d, m, p, h);
     if (target_class(t) == TARGET_SOURCE) {
         check_source(d, h, t);
         return;
@@ -470,6 +494,8 @@ static ManBuild build(const Manifest *m, Arena *a, const ManModel *model, const 
                    .diagnostics = defaults->diagnostics,
                    .reproducible = defaults->reproducible};
 
+    for (uint32_t i = 0; i < pair->fallback.n; i++)
+        vec_push(a, &b.fallbacks, manifest_target(m, pair->fallback.at[i].text));
     inherit(record_field(record_of("models"), "tuning")->type(), &own->tuning, &defaults->tuning);
     inherit(record_field(record_of("models"), "limits")->type(), &own->limits, &defaults->limits);
     inherit(record_field(record_of("models"), "product")->type(), &own->product,

@@ -72,6 +72,7 @@ add_tvm_model(sharded MODEL net.relay SHARDS 3 JOB_POOL heavy LAUNCHER ${CMAKE_C
 add_tvm_model(elsewhere MODEL net.relay OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/here" COMPILE_OPTIONS -mcpu=x86-64-v2
     --cache-dir=${CMAKE_BINARY_DIR}/own-cache EMIT relay te sched tir ll s)
 add_tvm_model(other_cpu MODEL net.relay TARGETS "llvm -mcpu=x86-64-v3" HOST_TARGET x86_64-linux-gnu)
+add_tvm_model(first_of MODEL net.relay TARGETS opencl vulkan "llvm -mcpu=x86-64-v3" HOST_TARGET x86_64-linux-gnu)
 tvm_define_target(NAME old_cpu TARGET "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64")
 add_tvm_model(named_cpu MODEL net.relay TARGETS old_cpu)
 add_tvm_model(variants MODEL net.relay CPU_VARIANTS x86-64 x86-64-v3)
@@ -178,6 +179,8 @@ for kind in relay te sched tir ll s; do [ -s here/elsewhere.$kind ] || die "EMIT
 [ -d own-cache ] || die "--cache-dir"
 said "-mcpu=x86-64-v2" "-o $work/b/here/elsewhere "
 grep -q "x86-64-v3" tvm/other_cpu/other_cpu.json && grep -q "mcpu=x86-64\"" tvm/named_cpu/named_cpu.json || die "TARGETS"
+[ "$(grep -o '"target": "[a-z]*' tvm/first_of/first_of.json | tr -d '\n')" = '"target": "opencl"target": "vulkan"target": "llvm' ] ||
+    { cat tvm/first_of/first_of.json; die "several TARGETS"; }
 grep -q "VARIANTS\|x86-64-v3" tvm/variants/variants.json || { cat tvm/variants/variants.json; die "CPU_VARIANTS"; }
 said "-fno-pass=alter_layout -fpass=fuse_ops" "-o $work/b/tvm/passes/passes "
 grep -q '"tuned": [1-9]' tvm/tuned/tuned.json || die "TUNING_LOGS"
