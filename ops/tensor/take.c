@@ -138,7 +138,8 @@ const Type *rel_gather_nd(Ctx *c, Loc loc, const void *attrs, const Type *const 
         return error_at(c, E_TYPE, loc, "the indices are a scalar");
     if (!rel_dim(c, loc, in[1], 0, &m))
         return NULL;
-    if (a->batch_dims < 0 || m < 0 || a->batch_dims + m > in[0]->n || a->batch_dims + 1 > in[1]->n)
+    if (a->batch_dims < 0 || a->batch_dims >= in[1]->n || m < 0 || m > in[0]->n ||
+        a->batch_dims > in[0]->n - m)
         return error_at(c, E_TYPE, loc, "%lld coordinates and %lld batch dimensions of %s",
                         (long long)m, (long long)a->batch_dims, type_text(c, in[0]));
     uint32_t first = (uint32_t)(a->batch_dims + m);
