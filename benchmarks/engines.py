@@ -115,6 +115,17 @@ def aligned(n):
     return memory[-memory.ctypes.data % 64:][:n]
 
 
+POOLS = {}  # threads: the pool's memory; its threads live as long as the process
+
+
+def pool_of(rt, threads):
+    if threads not in POOLS:
+        size = rt.tvmrt_pool_bytes(threads)
+        POOLS[threads] = aligned(size)
+        rt.tvmrt_pool_new(ctypes.c_void_p(POOLS[threads].ctypes.data), ctypes.c_size_t(size), threads)
+    return ctypes.c_void_p(POOLS[threads].ctypes.data)
+
+
 def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None):
     """instrument: a callback and what it is called with."""
     import numpy as np
@@ -131,11 +142,7 @@ def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None):
     if instrument:
         params.instrument, params.instrument_user = instrument[0], ctypes.addressof(instrument[1])
     if threads > 1:
-        size = rt.tvmrt_pool_bytes(threads)
-        pool = aligned(size)
-        made = rt.tvmrt_pool_new(ctypes.c_void_p(pool.ctypes.data), ctypes.c_size_t(size), threads)
-        rt.tvmrt_pool_use(ctypes.c_void_p(made), ctypes.byref(params))
-        params.keep = pool
+        rt.tvmrt_pool_use(pool_of(rt, threads), ctypes.byref(params))
     kinds = {0: "i", 1: "u", 2: "f", 6: "b"}
 
     def tensors(n, infos):
