@@ -4,6 +4,7 @@
 #define TVMCC_BACKENDS_DEVICE_H
 
 #include "backends/backend.h"
+#include "tvmcc/abi.h"
 
 /* `<name> [-device=<model>] [-max_threads_per_block=<n>] [-max_shared_memory_per_block=<bytes>]
  * [-thread_warp_size=<n>] [words of its own] [, <host target>]`. The host that launches the kernels
@@ -37,6 +38,16 @@ void  device_jit_free(Jit *j);
         .jit_symbol = device_jit_symbol,                        \
         .jit_free = device_jit_free,                            \
     };
+
+/* Members of a Device: NVIDIA's GPUs, whoever compiles their kernels.  48 KiB are what a kernel may
+ * have without asking for more; registers leave room for two blocks of 256 threads. */
+#define NVIDIA_LIMITS                                                                              \
+    .kind = TVMCC_DEVICE_CUDA, .title = "CUDA", .packages = "nvidia-driver, of Debian's non-free", \
+    .options = "", .threads = 256, .most_threads = 1024, .one_warp = true,                         \
+    .most_blocks = {INT32_MAX, 65535, 65535}, .most_args = 512, .models = (const DeviceModel[])    \
+    {                                                                                              \
+        {NULL, 48 * 1024, 128, 32}, {0}                                                            \
+    }
 
 /* ---- archs.c ------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
  * takes. */
 #include "backends/common/device.h"
 #include "backends/llvm/llvm.h"
-#include "tvmcc/abi.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,28 +107,11 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
     return llvm_device_text(c, m, triple, kernel, out);
 }
 
-/* As the target cuda (backends/cuda/cuda.c). */
-static const DeviceModel models[] = {{NULL, 48 * 1024, 128, 32}, {0}};
-
 static const char *const words[] = {"-mcpu", "-arch", NULL};
 
 static const Device nvptx = {
-    .kind = TVMCC_DEVICE_CUDA,
-    .title = "CUDA",
-    .packages = "nvidia-driver, of Debian's non-free",
-    .options = "",
-    .threads = 256,
-    .most_threads = 1024,
-    .one_warp = true,
-    .most_blocks = {INT32_MAX, 65535, 65535},
-    .most_args = 512,
-    .no_math = true,
-    .models = models,
-    .word = word,
-    .words = words,
-    .canonical = canonical,
-    .source = source,
-    .images = images,
+    NVIDIA_LIMITS,          .no_math = true,  .word = word,     .words = words,
+    .canonical = canonical, .source = source, .images = images,
 };
 
 DEVICE_BACKEND(nvptx, "NVIDIA GPUs through LLVM: -mcpu=sm_80, once for each")
