@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json|mlmodel|predict_net.pb] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py SERVED [--sanitized SERVED] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5|json|mlmodel|predict_net.pb] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -10,8 +10,8 @@ have other types; bytes of weights change; files end early.  The bytes are taken
 those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
 changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip;
 of .cfg files words, and of .json the tree, with the weights as they were; of .keras archives the JSON, or bytes of the weights; of .h5 files words or bytes.
-Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
-tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
+SERVED is a build's tests/served (served.c), which runs tvmcc's main.  Each may take 5 s of processor time and 1 GiB, must not die
+of a signal, and fails with an error message only; the sanitized one has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
 import argparse
 import ast
@@ -20,7 +20,7 @@ import json
 import os
 import random
 import re
-import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -353,37 +353,42 @@ def damaged(models, seed):
         return path, data[:rng.randrange(len(data) + 1)]
 
 
-def run(tvmcc, model, out, plain, options):
-    """What is wrong with what it did, or None."""
-    def limit():
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1) if plain else (20 * SECONDS, 20 * SECONDS + 1))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if plain:
-            resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
-    command = [tvmcc, "-c", "-O1", "-fno-cache", "-mcpu=x86-64-v3", model, "-o", out, *options]
-    with tempfile.TemporaryFile() as log:
-        child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        log.seek(0)
-        text = log.read().decode(errors="replace")
-    if child.returncode < 0:
-        return f"signal {-child.returncode} after {usage.ru_utime:.1f} s" if child.returncode != -24 else "too long"
-    if "Sanitizer" in text or "runtime error:" in text or "internal error" in text or child.returncode == 70:
-        return f"status {child.returncode}: " + text.strip()[-2000:]
-    if child.returncode and "error" not in text:
-        return f"status {child.returncode} without an error"
-    if plain and usage.ru_utime + usage.ru_stime > SECONDS:
-        return f"{usage.ru_utime + usage.ru_stime:.1f} s"
-    if plain and usage.ru_maxrss * 1024 > BYTES:
-        return f"{usage.ru_maxrss / 1024:.0f} MiB"
-    return None
+class Served:
+    """A running SERVED (served.c), with limits on time and memory unless it is a sanitized one."""
+    def __init__(self, program, work, limited):
+        self.log = os.path.join(work, "log")
+        self.limited = limited
+        self.child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, model, out, options):
+        """What is wrong with what it did, or None."""
+        limits = [str(SECONDS), str(4 * BYTES)] if self.limited else [str(20 * SECONDS), "0"]
+        command = ["-c", "-O1", "-fno-cache", "-mcpu=x86-64-v3", model, "-o", out, *options]
+        self.child.stdin.write("\t".join([*limits, self.log, *command]) + "\n")
+        self.child.stdin.flush()
+        status, seconds, size = self.child.stdout.readline().split()
+        status, seconds, size = int(status), float(seconds), int(size)
+        with open(self.log, errors="replace") as f:
+            text = f.read()
+        if status == -signal.SIGXCPU:
+            return "too long"
+        if status < 0:
+            return f"signal {-status} after {seconds:.1f} s"
+        if "Sanitizer" in text or "runtime error:" in text or "internal error" in text or status in (70, 125):
+            return f"status {status}: " + text.strip()[-2000:]
+        if status and "error" not in text:
+            return f"status {status} without an error"
+        if self.limited and seconds > SECONDS:
+            return f"{seconds:.1f} s"
+        if self.limited and size > BYTES:
+            return f"{size >> 20} MiB"
+        return None
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("tvmcc", nargs="?")
-    p.add_argument("--sanitized", metavar="TVMCC")
+    p.add_argument("served", nargs="?")
+    p.add_argument("--sanitized", metavar="SERVED")
     p.add_argument("--format", default="onnx")
     p.add_argument("--count", type=int, default=10000)
     p.add_argument("--seed", type=int, default=1)
@@ -400,13 +405,15 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as work:
         model, out = os.path.join(work, "m." + a.format), os.path.join(work, "m.o")
+        servers = [Served(a.served, work, True)] if a.served else []
+        servers += [Served(a.sanitized, work, False)] if a.sanitized else []
         for seed in range(a.seed, a.seed + a.count):
             path, data = damaged(models, seed)
             with open(model, "wb") as f:
                 f.write(data)
             place_folders(path, work)
-            for tvmcc in filter(None, (a.tvmcc, a.sanitized)):
-                wrong = run(tvmcc, model, out, tvmcc == a.tvmcc, shapes(path))
+            for served in servers:
+                wrong = served.run(model, out, shapes(path))
                 if wrong:
                     os.makedirs(a.keep, exist_ok=True)
                     with open(os.path.join(a.keep, f"{seed}.{a.format}"), "wb") as f:
