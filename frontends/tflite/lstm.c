@@ -183,6 +183,8 @@ static const Expr *lstm(Layer *k)
         !(h = layer_state(n, k->at->state, k->N, k->O)) ||
         !(c = layer_state(n, k->at->memory, k->N, k->H)))
         return NULL;
+    if (lstm_is_integer(k))
+        return lstm_in_integers(k);
     return is_special(k) ? layer_loop(k, h, c, w, lstm_round) : plain_lstm(k, h, c, w);
 }
 

@@ -60,6 +60,8 @@ bool tflite_gelu(TfliteNode *n)
 /* With a fused activation. */
 bool tflite_arithmetic(TfliteNode *n)
 {
+    if (n->raw)
+        return !strcmp(n->row->name, "MUL") ? tflite_product_words(n) : tflite_sum_words(n);
     return tflite_done(n,
                        tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
 }

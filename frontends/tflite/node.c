@@ -168,11 +168,19 @@ static bool all_alike(const TfliteNode *n)
     return true;
 }
 
-/* Input 0 has 16 bits, and the results are quantized, too. */
+/* All that there are, the result too, are quantized integers of 16 bits, each with one scale. */
 static bool is_words(const TfliteNode *n)
 {
-    return n->in[0] && dtype_eq(expr_dtype(n->in[0]), DT_I16) &&
-           tflite_is_quantized(tflite_in(n, 0)) && tflite_is_quantized(tflite_out(n, 0));
+    for (uint32_t i = 0; i < n->nin + 1; i++) {
+        const TfliteTensor *t;
+
+        if (i < n->nin && !n->in[i])
+            return false;
+        t = i < n->nin ? tflite_in(n, i) : tflite_out(n, 0);
+        if (!tflite_is_quantized(t) || tflite_scales(t) != 1 || t->type != TFLITE_I16)
+            return false;
+    }
+    return true;
 }
 
 bool tflite_prepare(TfliteNode *n)

@@ -1,8 +1,9 @@
 /* Recurrent layers: their inputs, loops, two directions; RNN and SVDF.
  *
  * Layers that need no more than ONNX's are nn.lstm and nn.rnn; others are loops, of which a round
- * is a step.  Quantized ones compute in floats and round states as their tensors have them.  States
- * that the file keeps from run to run begin each run as it says, else as zeros. */
+ * is a step.  Quantized ones, but for LSTM in integers (lstm_integer.c), compute in floats and
+ * round states as their tensors have them.  States that the file keeps from run to run begin each
+ * run as it says, else as zeros. */
 #include "frontends/tflite/recurrent.h"
 
 #include <string.h>
@@ -97,6 +98,7 @@ bool layer_data(Layer *k, uint32_t x, uint32_t aux, bool time_major)
     k->x = count > 1 ? build_concat(b, count, all, 2) : all[0];
     if (!k->x)
         return false;
+    k->time_major = time_major;
     k->I = build_dim(b, all[0], 2);
     k->T = expr_form(k->x, 0);
     k->N = expr_form(k->x, 1);

@@ -19,6 +19,7 @@ typedef struct {
     const Expr   *x;
     int64_t       I, H, O; /* cells of the data, the cell and the state */
     const Idx    *T, *N;
+    bool          time_major;   /* as the file has the data */
     uint32_t      first, gates; /* the gate that the others follow */
     int64_t       act;
     double        cell_clip, proj_clip;
@@ -38,6 +39,11 @@ bool        layer_data(Layer *k, uint32_t x, uint32_t aux, bool time_major);
 const Expr *layer_data_weights(const Layer *k);
 const Expr *layer_lifted(const Build *b, const Expr *x);                /* [1, ..] */
 bool        layer_any(const TfliteNode *n, uint32_t from, uint32_t to); /* inputs from .. to - 1 */
+
+/* lstm_integer.c: of data and weights of 8 bits, a cell of 16, and the scales of what lies between.
+ */
+bool        lstm_is_integer(const Layer *k);
+const Expr *lstm_in_integers(Layer *k);
 
 /* As cells of that input are, if it is quantized. */
 const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x);

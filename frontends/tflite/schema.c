@@ -59,9 +59,9 @@ FIELDS(tensor_type, "Tensor", tensor_fields);
 
 #define T TfliteOperator
 static const FbField operator_fields[] = {
-    INT(0, U32, opcode),        VECTOR(1, I32, in),       VECTOR(2, I32, out),
-    INT(3, U8, options_type),   PLAIN(4, ANY, options),   PLAIN(5, BYTES, custom),
-    INT(11, U8, options2_type), PLAIN(12, ANY, options2),
+    INT(0, U32, opcode),      VECTOR(1, I32, in),         VECTOR(2, I32, out),
+    INT(3, U8, options_type), PLAIN(4, ANY, options),     PLAIN(5, BYTES, custom),
+    VECTOR(8, I32, between),  INT(11, U8, options2_type), PLAIN(12, ANY, options2),
 };
 FIELDS(operator_type, "Operator", operator_fields);
 #undef T
@@ -213,6 +213,7 @@ static bool check_graph(Check *k, const TfliteGraph *g)
             return error_at(k->c, E_PARSE_MODEL, k->loc, "operator %u has code %lld of %u", i,
                             (long long)p->opcode, k->m->opcodes.n);
         if (!check_list(k, g, p->in, -1, "an operator's input") ||
+            !check_list(k, g, p->between, 0, "what an operator has between") ||
             !check_list(k, g, p->out, 0, "an operator's output"))
             return false;
     }

@@ -12,16 +12,18 @@
  *   refused.def  builtin operators that are not supported, and why
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c words.c lookup.c hashtable.c detect.c recurrent.c lstm.c complex.c random.c window.c
- *   volume.c stablehlo.c control.c
+ *   where.c words.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c complex.c
+ *   random.c window.c volume.c stablehlo.c control.c
  *                converters by family
+ *   fixed.c      numbers of fixed point, as the reference kernels compute with them
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
  *
  * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
  * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
- * the passes make integers of it.  What only moves cells takes the integers as they are.  Weights
- * of 8 bits of an operator in floats are dequantized when the model is compiled.
+ * the passes make integers of it.  Where the reference kernels round on the way or interpolate
+ * (words.c, lstm_integer.c), so do the integers here.  What only moves cells takes the integers as
+ * they are.  Weights of 8 bits of an operator in floats are dequantized when the model is compiled.
  *
  * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions (frontends/layout.c);
  * TFLITE_CELLS and TFLITE_AXES work on them as they lie then (n->moved). */
@@ -55,7 +57,7 @@ typedef struct {
 } TfliteTensor;
 typedef struct {
     int64_t  opcode, options_type, options2_type;
-    FbVector in, out; /* i32; -1: left out */
+    FbVector in, out, between; /* i32; -1: left out; between: values that are not kept */
     FbTable  options, options2;
     Bytes    custom;
     bool     sets_item, left_out; /* lists.c */
@@ -87,7 +89,8 @@ typedef struct {
     Bytes    file;
 } TfliteModel;
 
-#define TFLITE_STRING 5    /* element type: rows of bytes (frontends/strings.c) */
+#define TFLITE_STRING 5 /* element type: rows of bytes (frontends/strings.c) */
+#define TFLITE_I16 7
 #define TFLITE_COMPLEX64 8 /* element type: a pair of f32, of which an expression is a tuple */
 #define TFLITE_RESOURCE 13 /* element type: a handle of a variable or table */
 #define TFLITE_CUSTOM 32   /* code of operators that have a name only */
@@ -252,9 +255,29 @@ bool tflite_is_string(const TfliteTensor *t);
 /* A constant of n strings. */
 const Expr *tflite_strings(Ctx *c, const TfliteTensor *t, Bytes data, int64_t n, Loc loc);
 
+/* ---- fixed.c --------------------------------------------------------------------------------------- */
+
+/* A real number: times * 2^(shift - 31). */
+typedef struct {
+    int64_t times;
+    int     shift;
+} TfliteFixed;
+
+/* From 0 to 2^30, else an error. */
+bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out);
+/* x, in i32, times n factors, each of which is for that many columns of the last dimension. */
+const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const TfliteFixed *f,
+                         int64_t each);
+const Expr *tflite_rounded(const Build *b, const Expr *x, int bits);  /* x / 2^bits */
+const Expr *tflite_saturated(const Build *b, const Expr *x, DType t); /* within the type */
+/* Of x, 16 bits in i32 and in 2^(whole - 15), in 2^-15. */
+const Expr *tflite_fixed_sigmoid(const Build *b, const Expr *x, int whole);
+const Expr *tflite_fixed_tanh(const Build *b, const Expr *x, int whole);
+
 /* ---- words.c --------------------------------------------------------------------------------------- */
 
-bool tflite_softmax_words(TfliteNode *n, int64_t axis, double beta);
+TfliteConvert tflite_sum_words, tflite_product_words;
+bool          tflite_softmax_words(TfliteNode *n, int64_t axis, double beta);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

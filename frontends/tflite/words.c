@@ -1,6 +1,7 @@
-/* TANH and SOFTMAX of 16 bits, in integers.
+/* Operators of 16 bits in the integers of LiteRT's reference kernels: sums, products, TANH,
+ * LOGISTIC and SOFTMAX.
  *
- * LiteRT's reference kernels interpolate in tables here, and are up to 70 steps away from the exact
+ * For functions these kernels interpolate in tables, and are up to 70 steps away from the exact
  * values.  A quantized model was tuned to what these give, so the tables and the order in which
  * results are rounded are the same:
  *
@@ -33,27 +34,138 @@ static const Expr *between(const Build *b, const int32_t *cells, int64_t n, cons
                      build_mul(b, build_sub(b, next, first), part));
 }
 
-/* ---- tanh ------------------------------------------------------------------------------------------ */
+/* ---- sums, products -------------------------------------------------------------------------------- */
+
+/* What a real number is in the first result, as it is rounded for the bounds of an activation. */
+static double step_of(const TfliteNode *n, float v)
+{
+    const TfliteTensor *t = tflite_out(n, 0);
+
+    return (double)(tflite_zero(t, 0) + (int64_t)roundf(v / (float)tflite_scale(t, 0)));
+}
+
+/* y within the bounds of the fused activation. */
+static bool activated(TfliteNode *n, const Expr *y)
+{
+    static const struct {
+        float lo, hi;
+    } bounds[] = {{-HUGE_VALF, HUGE_VALF}, {0, HUGE_VALF}, {-1, 1}, {0, 6}};
+    int64_t how = tflite_int(n, "fused_activation_function");
+    double  lo = dtype_min(DT_I16), hi = dtype_max(DT_I16);
+
+    if (how < 0 || how >= (int64_t)COUNT(bounds))
+        return tflite_error(n, E_UNSUPPORTED, "fused activation function %lld", (long long)how);
+    if (isfinite(bounds[how].lo))
+        lo = fmin(fmax(lo, step_of(n, bounds[how].lo)), hi);
+    if (isfinite(bounds[how].hi))
+        hi = fmax(fmin(hi, step_of(n, bounds[how].hi)), lo);
+    return tflite_done(n, build_cast(&n->b, build_clip(&n->b, y, lo, hi), DT_I16));
+}
+
+static const Expr *centred(const Build *b, const TfliteTensor *t, const Expr *x)
+{
+    return by(b, "subtract", build_cast(b, x, DT_I32), (double)tflite_zero(t, 0));
+}
+
+/* The exponent of a power of two. */
+static bool power_of(const TfliteTensor *t, int *exponent)
+{
+    return frexp(tflite_scale(t, 0), exponent) == 0.5;
+}
+
+/* Models of old, all of whose scales are powers of two: one operand may be shifted. */
+static bool sum_by_powers(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x[2];
+    int          shift[2], to;
+
+    if (!tflite_int(n, "pot_scale_int16") || !power_of(tflite_out(n, 0), &to))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!power_of(tflite_in(n, i), &shift[i]) || shift[i] > to || to - shift[i] > 15)
+            return false;
+    if (shift[0] != to && shift[1] != to)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        x[i] = tflite_rounded(b, build_cast(b, n->in[i], DT_I32), to - shift[i]);
+    n->out[0] = build2(b, n->row->relay, x[0], x[1], NULL);
+    return true;
+}
+
+/* Both operands in 2^-15 of twice the larger scale, and their sum in that of the result. */
+bool tflite_sum_words(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    double       scale[2], larger, out;
+    TfliteFixed  f[3];
+    const Expr  *x[2];
+
+    if (sum_by_powers(n))
+        return activated(n, n->out[0]);
+    for (uint32_t i = 0; i < 2; i++)
+        scale[i] = tflite_scale(tflite_in(n, i), 0);
+    larger = 2 * fmax(scale[0], scale[1]);
+    out = 32768 * tflite_scale(tflite_out(n, 0), 0);
+    if (!(larger > 0 && out > 0) || larger >= out * 32768)
+        return tflite_error(n, E_UNSUPPORTED, "scales %g and %g for a result of %g", scale[0],
+                            scale[1], out / 32768);
+    if (!tflite_fixed(n, scale[0] / larger, &f[0]) || !tflite_fixed(n, scale[1] / larger, &f[1]) ||
+        !tflite_fixed(n, larger / out, &f[2]))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = by(b, "multiply", centred(b, tflite_in(n, i), n->in[i]), 32768);
+        x[i] = tflite_times(b, x[i], 1, &f[i], 1);
+    }
+    x[0] = tflite_times(b, build2(b, n->row->relay, x[0], x[1], NULL), 1, &f[2], 1);
+    return activated(n, by(b, "add", x[0], (double)tflite_zero(tflite_out(n, 0), 0)));
+}
+
+bool tflite_product_words(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    float        scale = (float)tflite_scale(tflite_in(n, 0), 0);
+    TfliteFixed  f;
+    const Expr  *y;
+
+    scale *= (float)tflite_scale(tflite_in(n, 1), 0);
+    scale /= (float)tflite_scale(tflite_out(n, 0), 0);
+    if (!tflite_fixed(n, (double)scale, &f))
+        return false;
+    y = build_mul(b, centred(b, tflite_in(n, 0), n->in[0]), centred(b, tflite_in(n, 1), n->in[1]));
+    y = tflite_times(b, y, 1, &f, 1);
+    return activated(n, by(b, "add", y, (double)tflite_zero(tflite_out(n, 0), 0)));
+}
+
+/* ---- tanh, sigmoid --------------------------------------------------------------------------------- */
 
 enum { SIGMOIDS = 256 };
 
-/* sigmoid(i / 24) in 2^-16 */
-static void sigmoids(int32_t *cells)
+static double sigmoid(double x)
 {
-    for (int i = 0; i < SIGMOIDS; i++) {
-        double v = nearbyint(65536 / (1 + exp(-i / 24.0)));
-
-        cells[i] = v < 65535 ? (int32_t)v : 65535;
-    }
+    return 65536 / (1 + exp(-x));
 }
 
-/* x in 2^-12 / 3: times an integer, and shifted. */
-static const Expr *tanh_argument(const Build *b, const Expr *x, double scale)
+/* sigmoid(i / 24) in 2^-16, moved by half of what a line between two misses in the middle; the last
+ * is as large as may be. */
+static void sigmoids(int32_t *cells)
+{
+    for (int i = 0; i < SIGMOIDS - 1; i++) {
+        double x = i / 24.0, next = x + 1 / 24.0;
+        double miss = sigmoid((x + next) / 2) - (sigmoid(x) + sigmoid(next)) / 2;
+
+        cells[i] = (int32_t)nearbyint(sigmoid(x) + miss / 2);
+    }
+    cells[SIGMOIDS - 1] = 65535;
+}
+
+/* x in 2^-12 / 3: times an integer, and shifted.  Two powers of two from `power` on are exact. */
+static const Expr *in_thirds(const Build *b, const Expr *x, double scale, int power)
 {
     int    exponent, shift = 0;
     double fraction = frexp(scale, &exponent), times = scale * 4096 * 3;
 
-    if (fraction == 0.5 && (exponent == -11 || exponent == -10))
+    if (fraction == 0.5 && (exponent == power || exponent == power + 1))
         return by(b, "multiply", x, times);
     for (; times <= 32767 / 2.0 && shift <= 30; shift++)
         times *= 2;
@@ -61,30 +173,66 @@ static const Expr *tanh_argument(const Build *b, const Expr *x, double scale)
     return shift ? by(b, "right_shift", by(b, "add", x, ldexp(1, shift - 1)), shift) : x;
 }
 
+/* Of |x| * 2^bits: the table's sigmoid in 2^-(16 + bits), `most` from its last cell on. */
+static const Expr *sigmoid_of(const Build *b, const Expr *at, int bits, double most)
+{
+    int32_t     cells[SIGMOIDS];
+    const Expr *y, *inside;
+
+    sigmoids(cells);
+    y = between(b, cells, SIGMOIDS, build_clip(b, by(b, "right_shift", at, bits), 0, SIGMOIDS - 2),
+                by(b, "bitwise_and", at, (1 << bits) - 1), bits);
+    inside = at ? build2(b, "less", at, build_scalar(b, at, (SIGMOIDS - 1) << bits), NULL) : NULL;
+    return build_where(b, inside, y, y ? build_scalar(b, y, most) : NULL);
+}
+
+/* Rounded after that many bits: y for x from 0 on, else what is left of `one`. */
+static bool mirrored(TfliteNode *n, const Expr *x, const Expr *y, double one, int bits)
+{
+    const Build *b = &n->b;
+    const Expr  *below = x ? build2(b, "less", x, build_scalar(b, x, 0), NULL) : NULL;
+    double       half = ldexp(1, bits - 1);
+
+    y = build_where(b, below, by(b, "add", build1(b, "negative", y, NULL), one + half - 1),
+                    by(b, "add", y, half));
+    return tflite_done(n, build_cast(b, by(b, "right_shift", y, bits), DT_I16));
+}
+
+/* The scale of the input of a function. */
+static bool scale_of(TfliteNode *n, double *scale)
+{
+    *scale = tflite_scale(tflite_in(n, 0), 0);
+    return (*scale > 0 && *scale < 1) || tflite_error(n, E_UNSUPPORTED, "a scale of %g", *scale);
+}
+
 /* 2 * sigmoid(2 * x) - 1 by the table for |x|. */
 bool tflite_tanh(TfliteNode *n)
 {
     const Build *b = &n->b;
-    int32_t      cells[SIGMOIDS];
-    const Expr  *x, *at, *y;
+    const Expr  *x, *y;
     double       scale;
 
     if (!n->raw)
         return tflite_unary(n);
-    scale = tflite_scale(tflite_in(n, 0), 0);
-    if (!(scale > 0 && scale < 1))
-        return tflite_error(n, E_UNSUPPORTED, "a scale of %g", scale);
-    sigmoids(cells);
-    x = tanh_argument(b, build_cast(b, n->in[0], DT_I32), scale);
-    at = build1(b, "abs", x, NULL);
-    y = between(b, cells, SIGMOIDS, build_clip(b, by(b, "right_shift", at, 8), 0, SIGMOIDS - 2),
-                by(b, "bitwise_and", at, 255), 8);
-    at = build2(b, "less", at, build_scalar(b, at, (SIGMOIDS - 1) << 8), NULL);
-    y = build_where(b, at, y, build_scalar(b, y, 0xffff << 8));
-    y = by(b, "subtract", y, 1 << 23);
-    x = build2(b, "less", x, build_scalar(b, x, 0), NULL);
-    y = build_where(b, x, by(b, "add", build1(b, "negative", y, NULL), 127), by(b, "add", y, 128));
-    return tflite_done(n, build_cast(b, by(b, "right_shift", y, 8), DT_I16));
+    if (!scale_of(n, &scale))
+        return false;
+    x = in_thirds(b, build_cast(b, n->in[0], DT_I32), scale, -11);
+    y = sigmoid_of(b, build1(b, "abs", x, NULL), 8, 0xffff << 8);
+    return mirrored(n, x, by(b, "subtract", y, 1 << 23), 0, 8);
+}
+
+bool tflite_logistic(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x;
+    double       scale;
+
+    if (!n->raw)
+        return tflite_unary(n);
+    if (!scale_of(n, &scale))
+        return false;
+    x = in_thirds(b, build_cast(b, n->in[0], DT_I32), scale, -11);
+    return mirrored(n, x, sigmoid_of(b, build1(b, "abs", x, NULL), 9, 0x7fff << 10), 1 << 25, 10);
 }
 
 /* ---- softmax --------------------------------------------------------------------------------------- */

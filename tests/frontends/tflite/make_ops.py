@@ -3,7 +3,7 @@
 
     make_ops.py [NAME ..]        those alone
 
-run_* compute in floats or whole numbers, step_* in quantized integers, which may be one step off.  A model may hold many operators
+run_* compute in floats or whole numbers, step_* in quantized integers, which may be one step off, words_* in integers that may not.  A model may hold many operators
 of one input.  The families are in ops_*.py.
 """
 import glob

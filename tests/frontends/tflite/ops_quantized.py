@@ -152,6 +152,32 @@ def step_functions_16(r):
     return m, q, q, q, q, rows, rows, rows, steps(r, (1, 4, 3, 6), "int16")
 
 
+@model
+def words_cells(r):
+    """Sums, products and LOGISTIC of 16 bits, to the last bit: scales of all sizes, powers of two as models of old have them."""
+    m = Model()
+    q, row = (np.arange(-32768, 32768, 64) + r.integers(0, 64, 1024)).astype(np.int16).reshape(4, -1), steps(r, (256,), "int16")
+    some, feeds = steps(r, (4, 256), "int16"), []
+
+    def pair(op, name, sx, sy, out, options, shape=q.shape, **fields):
+        x, y = m.input(name + "_x", q.shape, "int16", scale=sx), m.input(name + "_y", shape, "int16", scale=sy)
+        feeds.extend([q, some if shape == q.shape else row])
+        m.op(op, [x, y], m.output(name, q.shape, "int16", scale=out), options, **fields)
+    for op, v in [("ADD", 4), ("SUB", 5)]:
+        for name, sx, sy, out, how in [("wide", 0.001, 0.0003, 0.0009, {}), ("narrow", 0.0001, 0.0002, 0.00005, dict(fusedActivationFunction=1)),
+                                       ("powers", 2.0**-12, 2.0**-15, 2.0**-12, {}), ("same", 2.0**-13, 2.0**-13, 2.0**-13, {}),
+                                       ("others", 2.0**-12, 2.0**-15, 2.0**-12, dict(potScaleInt16=False, fusedActivationFunction=3))]:
+            pair(op, f"{op}_{name}", sx, sy, out, op.title() + "Options", version=v, **dict(dict(potScaleInt16=True), **how))
+        pair(op, op + "_row", 0.0007, 0.0004, 0.0008, op.title() + "Options", (256,), version=v)
+    for name, out, how in [("small", 0.00001, {}), ("large", 0.003, {}), ("relu6", 0.0005, dict(fusedActivationFunction=3))]:
+        pair("MUL", "MUL_" + name, 0.001, 0.0003, out, "MulOptions", version=4, **how)
+    for name, scale in [("half", 2**-11), ("power", 2**-12), ("other", 2**-13), ("small", 0.00007), ("large", 0.003)]:
+        x = m.input(name, q.shape, "int16", scale=scale)
+        feeds.append(q)
+        m.op("LOGISTIC", [x], m.output("logistic_" + name, q.shape, "int16", scale=1 / 32768), version=3)
+    return m, *feeds
+
+
 def dense_16(m, r, x, rows, k, units, name, bias=True, act=0):
     """Of weights up to 127, some all 127 and all -127, whose sums do not fit 32 bits if k is large."""
     scale = np.float32(0.01)

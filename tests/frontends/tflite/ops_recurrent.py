@@ -166,6 +166,56 @@ def step_lstm(r):
     return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
 
 
+def integer_lstm(m, r, x, shape, name, o=None, cifg=False, peephole=False, norm=False, bias=True, **options):
+    """A layer of 8 bits, its cell in 16, of data (N, T, I) in 1/127 around 2 and H cells."""
+    n, t, i, h = shape
+    out, first, sx, sh, cell = o or h, 1 if cifg else 0, 1 / 127, 1 / 120, 2.0**-11
+    gates = range(first, 4)
+    ins = [x] + [-1] * 23
+    for g in gates:
+        ins[1 + g], ins[5 + g] = int8(m, f"{name}_w{g}", r, (h, i), 0.8), int8(m, f"{name}_u{g}", r, (h, out), 0.7)
+        scale = 0.0005 if norm else sx * 0.8 / 127
+        ins[12 + g] = m.const(r.integers(-9000, 9000, h).astype(np.int32), f"{name}_b{g}", scale=scale / 1024 if norm else scale)
+        if norm:
+            ins[20 + g] = m.const(r.integers(800, 2500, h).astype(np.int16), f"{name}_n{g}", scale=scale)
+    for k in range(first, 3) if peephole else []:
+        ins[9 + k] = int8(m, f"{name}_p{k}", r, (h,), 0.9, "int16")
+    if o:
+        ins[16] = int8(m, name + "_p", r, (o, h), 0.5)
+        ins[17] = m.const(r.integers(-900, 900, o).astype(np.int32), name + "_pb", scale=0.5 / 127 / 125) if bias else -1
+    ins[18] = m.tensor(name + "_h", [n, out], "int8", scale=sh, zero=-7, variable=True)
+    ins[19] = m.tensor(name + "_c", [n, h], "int16", scale=cell, variable=True)
+    shape = [t, n, out] if options.get("timeMajor") else [n, t, out]
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output(name, shape, "int8", scale=sh, zero=-7), "UnidirectionalSequenceLSTMOptions",
+         fusedActivationFunction=4, **options)
+    m.graph.operators[-1].intermediates = [m.tensor(f"{name}_i{k}", [], "int16", scale=2.0**-12 * (1.3 + k / 7 if norm else 1)) for k in range(4)] + [
+        m.tensor(name + "_i4", [], "int8", scale=1 / 125 if o else sh, zero=-11 if o else -7)]
+
+
+@model
+def words_lstm(r):
+    """All that a layer in integers may have."""
+    m = Model()
+    n, t, i, h = 2, 6, 10, 16
+    x, y = m.input("x", [n, t, i], "int8", scale=1 / 127, zero=2), m.input("y", [t, n, i], "int8", scale=1 / 127, zero=2)
+    for name, how in [("plain", {}), ("cifg", dict(cifg=True)), ("peephole", dict(peephole=True)), ("projection", dict(o=7)),
+                      ("unbiased", dict(o=12, bias=False)), ("clipped", dict(o=7, cifg=True, cellClip=0.4, projClip=0.3)), ("all", dict(o=16, peephole=True))]:
+        integer_lstm(m, r, x, (n, t, i, h), name, **how)
+    integer_lstm(m, r, y, (n, t, i, h), "steps", timeMajor=True)
+    return m, *(r.integers(-128, 128, s).astype(np.int8) for s in ((n, t, i), (t, n, i)))
+
+
+@model
+def step_lstm_norm(r):
+    """Gates that are normalized: their root is not LiteRT's to the last bit."""
+    m = Model()
+    n, t, i, h = 2, 6, 10, 16
+    x = m.input("x", [n, t, i], "int8", scale=1 / 127, zero=2)
+    for name, how in [("norm", {}), ("all", dict(o=16, cifg=True, peephole=True))]:
+        integer_lstm(m, r, x, (n, t, i, h), name, norm=True, **how)
+    return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
+
+
 @model
 def run_lstm_hybrid(r):
     """Weights of 8 bits, data in floats that are not rounded here."""
