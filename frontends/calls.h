@@ -9,7 +9,8 @@
  *   find.c       where, which values                 boxes.c    boxes of which the best are kept
  *   einsum.c     sums of products                    conv.c, volume.c   convolutions
  *   random.c     random numbers                      grid.c     cells between cells
- *   fourier.c    Fourier transforms                  strings.c  strings as bytes
+ *   complex.c    complex numbers                     fourier.c  their transforms
+ *   strings.c    strings as bytes
  *
  * NULL and false come with an error, recorded here or by what gave a NULL argument.
  */
@@ -301,22 +302,46 @@ typedef struct {
 } BuildDeformed;
 const Expr *build_deform_conv(const Build *b, const BuildDeformed *d);
 
+/* ---- complex.c --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Expr *re, *im; /* im NULL: real numbers */
+} BuildComplex;
+/* Real numbers come of real ones. */
+typedef bool BuildComplexBinary(const Build *b, BuildComplex x, BuildComplex y, BuildComplex *out);
+BuildComplexBinary build_complex_product, build_complex_quotient;
+bool        build_polar(const Build *b, const Expr *size, const Expr *angle, BuildComplex *out);
+const Expr *build_complex_abs(const Build *b, BuildComplex x);
+const Expr *build_complex_angle(const Build *b, BuildComplex x);
+/* Pairs [.., 2] of real and imaginary parts: part 0 or 1 of them, and them of both. */
+const Expr *build_complex_part(const Build *b, const Expr *pairs, uint32_t part);
+const Expr *build_complex_pairs(const Build *b, BuildComplex x);
+
 /* ---- fourier.c --------------------------------------------------------------------------------- */
 
 #define BUILD_FOURIER_MOST 4096 /* points */
 
 /* Of `length` points to the first `bins` frequencies; inverse: back to points.  half: from the
- * first half of a spectrum back to real numbers, out[0] alone. */
+ * first half of a spectrum back to real numbers. */
 typedef struct {
     int64_t length, bins;
     bool    inverse, half;
 } BuildFourier;
-/* im: NULL of real numbers; out: real and imaginary parts. */
-bool build_fourier(const Build *b, const BuildFourier *f, const Expr *re, const Expr *im,
-                   const Expr **out);
+/* *x becomes its transform along a dimension. */
+bool build_fourier(const Build *b, const BuildFourier *f, uint32_t axis, BuildComplex *x);
 /* The same along the last n dimensions, of which f[n - 1] is the last. */
-bool build_fouriers(const Build *b, uint32_t n, const BuildFourier *f, const Expr *re,
-                    const Expr *im, const Expr **out);
+bool build_fouriers(const Build *b, uint32_t n, const BuildFourier *f, BuildComplex *x);
+
+/* The same of rows [rows, points, parts], with the parts of a number beside each other; all sizes
+ * may be the run's.  length: i64, one cell.  The result is [rows, bins, 2], or with half, for which
+ * there are two parts, [rows, bins, 1]. */
+typedef struct {
+    const Idx  *points, *bins;
+    const Expr *length;
+    int64_t     parts;
+    bool        inverse, half;
+} BuildSpectrum;
+const Expr *build_spectrum(const Build *b, const BuildSpectrum *f, const Expr *x);
 
 /* ---- strings.c: [S] strings are [S, room] bytes, with zeros behind each --------------------------- */
 

@@ -1,167 +1,17 @@
-/* Fourier transforms: DFT and STFT as products of rows with a matrix.
- *
- *     y[k] = sum over i of x[i] * e^(-2 pi j i k / length)
+/* Fourier transforms, DFT and STFT (frontends/fourier.c).
  *
  * Where the run says how long signals, frames and transforms are, or along which axis they lie, a
- * row has as many points as bind_dims says, and the matrix is computed. */
+ * row has as many points as bind_dims says. */
 #include "frontends/onnx/onnx.h"
-
-#include <math.h>
-
-#define MAX_POINTS 4096
-
-/* ---- matrices that are known when compiling ------------------------------------------------------ */
-
-/* The matrix [points * parts, bins * 2] that takes rows of (real, imaginary) to bins of the same:
- *     (x + iy)(c - is) = (xc + ys) + i(yc - xs) */
-static const Expr *matrix(const Build *b, DType t, int64_t points, int64_t parts, int64_t bins,
-                          int64_t length, bool inverse)
-{
-    uint32_t size = dtype_bytes(t);
-    uint8_t *at = arena_array(b->c->arena, (size_t)(points * parts * bins * 2), size);
-
-    for (int64_t i = 0; i < points; i++)
-        for (int64_t k = 0; k < bins; k++) {
-            double phase = 2 * M_PI * (double)(i * k % length) / (double)length;
-            double s = inverse ? 1 / (double)length : 1;
-            double co = cos(phase) * s, si = sin(phase) * (inverse ? -s : s);
-
-            for (int64_t p = 0; p < parts; p++) {
-                uint8_t *row = at + ((i * parts + p) * bins + k) * 2 * size;
-
-                dtype_put_f(t, row, p ? si : co);
-                dtype_put_f(t, row + size, p ? co : -si);
-            }
-        }
-    return build_const(b, t, 2, (int64_t[]){points * parts, bins * 2}, at);
-}
-
-/* The matrix [bins * 2, length] that takes the first half of a spectrum, whose rest mirrors it,
- * back to real numbers: the bins between the first and the middle count twice. */
-static const Expr *half_matrix(const Build *b, DType t, int64_t bins, int64_t length)
-{
-    uint32_t size = dtype_bytes(t);
-    uint8_t *at = arena_array(b->c->arena, (size_t)(bins * 2 * length), size);
-
-    for (int64_t k = 0; k < bins; k++)
-        for (int64_t i = 0; i < length; i++) {
-            double phase = 2 * M_PI * (double)(i * k % length) / (double)length;
-            double s = (k == 0 || 2 * k == length ? 1 : 2) / (double)length;
-
-            dtype_put_f(t, at + (2 * k * length + i) * size, s * cos(phase));
-            dtype_put_f(t, at + ((2 * k + 1) * length + i) * size, -s * sin(phase));
-        }
-    return build_const(b, t, 2, (int64_t[]){bins * 2, length}, at);
-}
-
-/* ---- matrices of the run ------------------------------------------------------------------------- */
-
-/* x [rows, points, parts] to bins of `length` points, a cell. */
-typedef struct {
-    const Idx  *points, *bins;
-    const Expr *length;
-    int64_t     parts;
-    bool        inverse, half; /* half: from the first half of a spectrum back to real numbers */
-} Transform;
-
-/* The part of e^(+-2 pi j i k / length), [points, bins] of f64, times `scale`. */
-static const Expr *rotation(const Build *b, const Transform *f, const char *op, const Expr *scale)
-{
-    const Expr *i = build_along(b, build_arange(b, f->points, DT_I64), 2, 0), *turn;
-
-    turn = build_mul(b, i, build_along(b, build_arange(b, f->bins, DT_I64), 2, 1));
-    turn = build_cast(b, build2(b, "floor_mod", turn, f->length, NULL), DT_F64);
-    turn = build_div(b, build_by(b, "multiply", turn, 2 * M_PI), build_cast(b, f->length, DT_F64));
-    return build_mul(b, build1(b, op, turn, NULL), scale);
-}
-
-/* Rows [points, 1, bins ..] one after the other, or columns [points, parts, bins, 1]. */
-static const Expr *interleaved(const Build *b, const Transform *f, const Expr *x, const Expr *y,
-                               bool columns)
-{
-    const Idx  *one = idx_const(b->c->arith, 1);
-    const Idx  *row[] = {f->points, one, f->bins}, *column[] = {f->points, one, f->bins, one};
-    const Expr *both[] = {build_reshape_to(b, x, columns ? 4 : 3, columns ? column : row),
-                          build_reshape_to(b, y, columns ? 4 : 3, columns ? column : row)};
-
-    return build_concat(b, 2, both, columns ? 3 : 1);
-}
-
-static const Expr *matrix_of(const Build *b, const Transform *f, DType t)
-{
-    Arith      *A = b->c->arith;
-    const Expr *point = build_along(b, build_arange(b, f->points, DT_I64), 2, 0),
-               *twice = build_by(b, "multiply", point, 2), *zero = build_f64(b, 0),
-               *one = build_f64(b, 1), *scale = one, *co, *si, *minus, *both[2];
-    const Idx *dims[2] = {idx_mulc(A, f->points, f->half ? 2 : f->parts),
-                          idx_mulc(A, f->bins, f->half ? 1 : 2)};
-
-    if (f->inverse)
-        scale = build_div(b, one, build_cast(b, f->length, DT_F64));
-    if (f->half) { /* what its other half mirrors counts twice */
-        const Expr *once = build2(b, "logical_or", build_by(b, "equal", point, 0),
-                                  build2(b, "equal", twice, f->length, NULL), NULL);
-
-        scale = build_where(b, once, scale, build_by(b, "multiply", scale, 2));
-        scale = build_where(b, build_less(b, f->length, twice), zero, scale);
-    } else { /* points beyond the length are left out */
-        scale = build_where(b, build_less(b, point, f->length), scale, zero);
-    }
-    co = build_cast(b, rotation(b, f, "cos", scale), t);
-    si = build_cast(b, rotation(b, f, "sin", scale), t);
-    minus = build1(b, "negative", si, NULL);
-    if (f->half)
-        return build_reshape_to(b, interleaved(b, f, co, minus, false), 2, dims);
-    if (f->inverse) {
-        const Expr *was = si;
-
-        si = minus;
-        minus = was;
-    }
-    both[0] = interleaved(b, f, co, minus, true);
-    both[1] = f->parts == 2 ? interleaved(b, f, si, co, true) : NULL;
-    return build_reshape_to(b, build_concat(b, (uint32_t)f->parts, both, 1), 2, dims);
-}
 
 /* ---- transforms ---------------------------------------------------------------------------------- */
 
 /* x [rows, points, parts] -> [rows, bins, 2], of half: [rows, bins, 1] */
-static const Expr *transformed(Node *n, const Transform *of, const Expr *x)
+static const Expr *transformed(Node *n, const BuildSpectrum *f, const Expr *x)
 {
-    const Build *b = &n->b;
-    Arith       *A = b->c->arith;
-    Transform    f = *of;
-    const Idx   *rows = expr_form(x, 0), *flat[2] = {rows}, *made[3] = {rows, f.bins};
-    DType        t = expr_dtype(x);
-    const Expr  *m, *k = build_fold(b, f.length);
-    int64_t      points, bins, length = 0;
-    Ints         v;
-
-    if (f.half && f.parts != 2)
+    if (f->half && f->parts != 2)
         return node_error(n, E_IMPORT, "the last dimension of a spectrum should be 2");
-    if (k && expr_ints(b->c, k, &v))
-        length = v.at[0];
-    if ((k && length < 1) || length > MAX_POINTS || f.bins->hi > MAX_POINTS ||
-        (!k && f.points->hi > MAX_POINTS))
-        return node_error(n, E_UNSUPPORTED, "a transform of %s points",
-                          k ? dim_text(b->c, idx_const(A, length)) : dim_text(b->c, f.points));
-    if (k && idx_is_const(f.points, &points) && idx_is_const(f.bins, &bins)) {
-        int64_t used = f.half ? length / 2 + 1 : length;
-
-        if (points > used) {
-            x = build_slice(b, x, 1, 0, used);
-            points = used;
-        }
-        f.points = idx_const(A, points);
-        m = f.half ? half_matrix(b, t, points, length)
-                   : matrix(b, t, points, f.parts, bins, length, f.inverse);
-    } else {
-        m = matrix_of(b, &f, t);
-    }
-    flat[1] = idx_mulc(A, f.points, f.parts);
-    made[2] = idx_const(A, f.half ? 1 : 2);
-    x = build_reshape_to(b, x, 2, flat);
-    return build_reshape_to(b, x && m ? onnx_matmul(n, x, m) : NULL, 3, made);
+    return build_spectrum(&n->b, f, x);
 }
 
 /* A signal as [before, points, after, parts], and its axis; `is`: which of the dimensions that is,
@@ -239,7 +89,7 @@ static bool read_signal(Node *n, Signal *s)
 }
 
 /* How many results a row has, from its length or that of the transform. */
-static bool read_length(Node *n, const Signal *s, bool inverse, bool onesided, Transform *f)
+static bool read_length(Node *n, const Signal *s, bool inverse, bool onesided, BuildSpectrum *f)
 {
     const Build *b = &n->b;
     bool         given = node_has(n, 1);
@@ -266,15 +116,15 @@ static bool read_length(Node *n, const Signal *s, bool inverse, bool onesided, T
 /* x [.., points, .., 1 or 2], of which the points are transformed. */
 bool convert_dft(Node *n)
 {
-    const Build *b = &n->b;
-    Arith       *A = b->c->arith;
-    bool         inverse = node_int(n, "inverse", 0) != 0, moved;
-    bool         onesided = node_int(n, "onesided", 0) != 0;
-    int64_t      swap[] = {0, 2, 1, 3};
-    const Idx   *dims[MAX_RANK], *four[4], *three[3];
-    Transform    f = {.inverse = inverse};
-    const Expr  *x;
-    Signal       s;
+    const Build  *b = &n->b;
+    Arith        *A = b->c->arith;
+    bool          inverse = node_int(n, "inverse", 0) != 0, moved;
+    bool          onesided = node_int(n, "onesided", 0) != 0;
+    int64_t       swap[] = {0, 2, 1, 3};
+    const Idx    *dims[MAX_RANK], *four[4], *three[3];
+    BuildSpectrum f = {.inverse = inverse};
+    const Expr   *x;
+    Signal        s;
 
     if (!node_need_rank(n, 0, 2, MAX_RANK))
         return false;
@@ -317,12 +167,12 @@ bool convert_dft(Node *n)
 /* Frames of the signal [N, length, 1 or 2], each times the window: [N, frames, bins, 2]. */
 bool convert_stft(Node *n)
 {
-    const Build *b = &n->b;
-    Arith       *A = b->c->arith;
-    bool         onesided = node_int(n, "onesided", 1) != 0;
-    const Expr  *x, *step = node_cells(n, 1), *one = cell_number(b, 1), *count, *at;
-    const Idx   *all, *length, *frames, *dims[4];
-    Transform    f = {0};
+    const Build  *b = &n->b;
+    Arith        *A = b->c->arith;
+    bool          onesided = node_int(n, "onesided", 1) != 0;
+    const Expr   *x, *step = node_cells(n, 1), *one = cell_number(b, 1), *count, *at;
+    const Idx    *all, *length, *frames, *dims[4];
+    BuildSpectrum f = {0};
 
     if (!node_need_rank(n, 0, 2, 3) || !step)
         return false;

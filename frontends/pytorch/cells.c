@@ -66,14 +66,6 @@ const Expr *pt_real(PtNode *n, PtTensor *t)
     return NULL;
 }
 
-const Expr *pt_part(const Build *b, const Expr *e, int64_t part)
-{
-    uint32_t last = expr_rank(e) - 1;
-
-    e = build_slice(b, e, last, part, part + 1);
-    return e ? build_reshape_to(b, e, last, expr_forms(e).at) : NULL;
-}
-
 const Expr *pt_meant(PtNode *n, const PtTensor *t, const Expr *e)
 {
     if (t->cells == PT_REAL && n->how == PT_IMAGINARY_PARTS && n->mixed)
@@ -81,7 +73,7 @@ const Expr *pt_meant(PtNode *n, const PtTensor *t, const Expr *e)
     if (t->cells == PT_REAL)
         return e;
     if (t->cells == PT_COMPLEX && (n->how == PT_REAL_PARTS || n->how == PT_IMAGINARY_PARTS))
-        return pt_part(&n->b, e, n->how == PT_IMAGINARY_PARTS);
+        return build_complex_part(&n->b, e, n->how == PT_IMAGINARY_PARTS);
     if (t->cells == PT_QUANTIZED && n->how == PT_INTEGERS)
         return e;
     if (t->cells == PT_QUANTIZED && n->how == PT_MEANT)
@@ -206,7 +198,7 @@ static bool join_part(PtNode *n, PtTensor *t, void *user)
 {
     Parts *parts = user;
 
-    t->e = pt_complex(&n->b, parts->at[parts->n++], t->e);
+    t->e = build_complex_pairs(&n->b, (BuildComplex){parts->at[parts->n++], t->e});
     t->cells = PT_COMPLEX;
     return t->e != NULL;
 }

@@ -1,41 +1,27 @@
-/* Complex numbers (cells.c), and the Fourier transforms that make them. */
+/* Complex numbers (cells.c), and the Fourier transforms that make them: frontends/complex.c and
+ * fourier.c. */
 #include "frontends/pytorch/pytorch.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    const Expr *re, *im; /* im NULL: real numbers */
-} Pair;
-
-const Expr *pt_complex(const Build *b, const Expr *re, const Expr *im)
-{
-    const Expr *both[2];
-
-    if (!re || !im)
-        return NULL;
-    both[0] = build_expand_dims(b, re, expr_rank(re), 1);
-    both[1] = build_expand_dims(b, im, expr_rank(im), 1);
-    return build_concat(b, 2, both, expr_rank(re));
-}
-
-static const Expr *im_or_zero(const Build *b, const Pair *x)
+static const Expr *im_or_zero(const Build *b, const BuildComplex *x)
 {
     return x->im ? x->im : build_by(b, "multiply", x->re, 0);
 }
 
-static bool pair_of(PtNode *n, const char *name, Pair *out)
+static bool pair_of(PtNode *n, const char *name, BuildComplex *out)
 {
     const PtArg    *a = pt_arg(n, name);
     const PtTensor *t = a ? pt_given(n, a) : NULL;
     const Expr     *e;
     PtOperand       v;
 
-    *out = (Pair){0};
+    *out = (BuildComplex){0};
     if (t && t->cells == PT_COMPLEX) {
         e = n->self == t ? t->e : pt_read(n, (PtTensor *)t);
-        out->re = e ? pt_part(&n->b, e, 0) : NULL;
-        out->im = e ? pt_part(&n->b, e, 1) : NULL;
+        out->re = e ? build_complex_part(&n->b, e, 0) : NULL;
+        out->im = e ? build_complex_part(&n->b, e, 1) : NULL;
         return out->re && out->im;
     }
     if (!pt_operand(n, name, &v))
@@ -44,15 +30,15 @@ static bool pair_of(PtNode *n, const char *name, Pair *out)
     return out->re != NULL;
 }
 
-static bool complex_of(PtNode *n, const char *name, Pair *out)
+static bool complex_of(PtNode *n, const char *name, BuildComplex *out)
 {
     return pair_of(n, name, out) &&
            (out->im || pt_error(n, E_IMPORT, "argument '%s' is not complex", name));
 }
 
-static bool done(PtNode *n, const Expr *re, const Expr *im)
+static bool done(PtNode *n, BuildComplex x)
 {
-    const Expr *e = pt_complex(&n->b, re, im);
+    const Expr *e = build_complex_pairs(&n->b, x);
 
     if (!pt_done(n, e))
         return false;
@@ -60,13 +46,18 @@ static bool done(PtNode *n, const Expr *re, const Expr *im)
     return true;
 }
 
+static bool give(PtNode *n, const BuildComplex *x)
+{
+    return x->im ? done(n, *x) : pt_done(n, x->re);
+}
+
 /* ---- parts -------------------------------------------------------------------------------------------- */
 
 bool aten_view_as_real(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
-    return complex_of(n, "self", &x) && pt_done(n, pt_complex(&n->b, x.re, x.im));
+    return complex_of(n, "self", &x) && pt_done(n, build_complex_pairs(&n->b, x));
 }
 
 bool aten_view_as_complex(PtNode *n)
@@ -75,30 +66,32 @@ bool aten_view_as_complex(PtNode *n)
 
     if (x && (expr_rank(x) < 1 || build_dim(&n->b, x, expr_rank(x) - 1) != 2))
         return pt_error(n, E_IMPORT, "pairs of floats are %s", type_text(n->b.c, x->type));
-    return x && done(n, pt_part(&n->b, x, 0), pt_part(&n->b, x, 1));
+    return x && done(n, (BuildComplex){build_complex_part(&n->b, x, 0),
+                                       build_complex_part(&n->b, x, 1)});
 }
 
 bool aten_real(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
     return pair_of(n, "self", &x) && pt_done(n, x.re);
 }
 
 bool aten_imag(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
     return complex_of(n, "self", &x) && pt_done(n, x.im);
 }
 
 bool aten_conj(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
     if (!pair_of(n, "self", &x))
         return false;
-    return x.im ? done(n, x.re, build1(&n->b, "negative", x.im, NULL)) : pt_done(n, x.re);
+    x.im = x.im ? build1(&n->b, "negative", x.im, NULL) : NULL;
+    return give(n, &x);
 }
 
 /* A cast to complex numbers, or of them to none others. */
@@ -114,20 +107,21 @@ bool pt_makes_complex(PtNode *n)
 
 bool pt_to_complex(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
     if (!pair_of(n, "self", &x))
         return false;
     x.re = build_cast(&n->b, x.re, DT_F32);
-    return done(n, x.re, im_or_zero(&n->b, &x));
+    x.im = im_or_zero(&n->b, &x);
+    return done(n, x);
 }
 
 /* complex numbers that were conjugated are so at once */
 bool aten_resolved(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
-    return pair_of(n, "self", &x) && (x.im ? done(n, x.re, x.im) : pt_done(n, x.re));
+    return pair_of(n, "self", &x) && give(n, &x);
 }
 
 bool aten_complex(PtNode *n)
@@ -136,54 +130,39 @@ bool aten_complex(PtNode *n)
     Dims        dims;
 
     return im && build_broadcast_dims(&n->b, expr_forms(re), expr_forms(im), &dims) &&
-           done(n, build_broadcast_to(&n->b, re, dims.n, dims.at),
-                build_broadcast_to(&n->b, im, dims.n, dims.at));
+           done(n, (BuildComplex){build_broadcast_to(&n->b, re, dims.n, dims.at),
+                                  build_broadcast_to(&n->b, im, dims.n, dims.at)});
 }
 
 bool aten_polar(PtNode *n)
 {
-    const Build *b = &n->b;
     const Expr  *size = pt_tensor(n, "abs"), *at = size ? pt_tensor(n, "angle") : NULL;
+    BuildComplex x;
 
-    return at && done(n, build_mul(b, size, build1(b, "cos", at, NULL)),
-                      build_mul(b, size, build1(b, "sin", at, NULL)));
-}
-
-static const Expr *size_of(const Build *b, const Pair *x)
-{
-    return build1(b, "sqrt", build_add(b, build_mul(b, x->re, x->re), build_mul(b, x->im, x->im)),
-                  NULL);
+    return at && build_polar(&n->b, size, at, &x) && done(n, x);
 }
 
 bool aten_abs(PtNode *n)
 {
-    Pair x;
+    BuildComplex x;
 
-    return pair_of(n, "self", &x) &&
-           pt_done(n, x.im ? size_of(&n->b, &x) : build1(&n->b, "abs", x.re, NULL));
+    return pair_of(n, "self", &x) && pt_done(n, build_complex_abs(&n->b, x));
 }
 
 bool aten_angle(PtNode *n)
 {
-    const Build *b = &n->b;
-    Pair         x;
+    BuildComplex x;
 
-    if (!pair_of(n, "self", &x))
-        return false;
-    if (x.im)
-        return pt_done(n, build_atan2(b, x.im, x.re));
-    x.im = build_where(b, build_by(b, "less", x.re, 0), build_scalar(b, x.re, M_PI),
-                       build_scalar(b, x.re, 0));
-    return pt_done(n, x.im);
+    return pair_of(n, "self", &x) && pt_done(n, build_complex_angle(&n->b, x));
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------ */
 
-static bool both_of(PtNode *n, Pair *x, Pair *y)
+static bool both_of(PtNode *n, BuildComplex *x, BuildComplex *y)
 {
-    const Build *b = &n->b;
-    Pair        *of[] = {x, y};
-    DType        t = DT_F32;
+    const Build  *b = &n->b;
+    BuildComplex *of[] = {x, y};
+    DType         t = DT_F32;
 
     if (!pair_of(n, "self", x) || !pair_of(n, "other", y))
         return false;
@@ -200,7 +179,7 @@ bool pt_complex_sum(PtNode *n)
     const Build *b = &n->b;
     const char  *op = strstr(n->p->target, "sub") ? "subtract" : "add";
     double       alpha = pt_float(n, "alpha", 1);
-    Pair         x, y, was;
+    BuildComplex x, y, was;
     Dims         dims;
 
     if (!both_of(n, &x, &y))
@@ -213,44 +192,29 @@ bool pt_complex_sum(PtNode *n)
         was = x, x = y, y = was;
     if (!build_broadcast_dims(b, expr_forms(x.re), expr_forms(y.re), &dims))
         return false;
-    return done(n, build2(b, op, x.re, y.re, NULL),
-                build_broadcast_to(b, build2(b, op, im_or_zero(b, &x), im_or_zero(b, &y), NULL),
-                                   dims.n, dims.at));
+    x.im = build2(b, op, im_or_zero(b, &x), im_or_zero(b, &y), NULL);
+    x.re = build2(b, op, x.re, y.re, NULL);
+    x.im = build_broadcast_to(b, x.im, dims.n, dims.at);
+    return done(n, x);
 }
 
-/* (a + ib)(c + id) */
+static bool of_both(PtNode *n, BuildComplexBinary *fn)
+{
+    BuildComplex x, y;
+
+    return both_of(n, &x, &y) && fn(&n->b, x, y, &x) && done(n, x);
+}
+
 bool pt_complex_product(PtNode *n)
 {
-    const Build *b = &n->b;
-    Pair         x, y;
-
-    if (!both_of(n, &x, &y))
-        return false;
-    if (!x.im || !y.im)
-        return done(n, build_mul(b, x.re, y.re),
-                    x.im ? build_mul(b, x.im, y.re) : build_mul(b, x.re, y.im));
-    return done(n, build_sub(b, build_mul(b, x.re, y.re), build_mul(b, x.im, y.im)),
-                build_add(b, build_mul(b, x.re, y.im), build_mul(b, x.im, y.re)));
+    return of_both(n, build_complex_product);
 }
 
-/* (a + ib) (c - id) / (cc + dd) */
 bool pt_complex_quotient(PtNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *by;
-    Pair         x, y;
-
     if (pt_has(n, "rounding_mode"))
         return pt_error(n, E_IMPORT, "complex numbers are not rounded");
-    if (!both_of(n, &x, &y))
-        return false;
-    if (!y.im)
-        return done(n, build_div(b, x.re, y.re), build_div(b, x.im, y.re));
-    by = build_add(b, build_mul(b, y.re, y.re), build_mul(b, y.im, y.im));
-    x.im = im_or_zero(b, &x);
-    return done(n,
-                build_div(b, build_add(b, build_mul(b, x.re, y.re), build_mul(b, x.im, y.im)), by),
-                build_div(b, build_sub(b, build_mul(b, x.im, y.re), build_mul(b, x.re, y.im)), by));
+    return of_both(n, build_complex_quotient);
 }
 
 /* What an operator of numbers is of complex ones. */
@@ -285,8 +249,8 @@ bool pt_knows_complex(PtConvert *fn)
 
 typedef enum { TO_COMPLEX, BETWEEN, TO_REAL } Transform;
 
-/* Along one dimension: of `length` points, times `scale` beside 1 / length of inverse ones.  x
- * becomes what comes out; onesided: TO_COMPLEX, the first half. */
+/* Along one dimension: of `length` points, times `scale` beside 1 / length of inverse ones.
+ * onesided: TO_COMPLEX, the first half. */
 typedef struct {
     Transform kind;
     int64_t   axis, length;
@@ -294,45 +258,26 @@ typedef struct {
     double    scale;
 } Along;
 
-static bool transformed(PtNode *n, const Along *f, Pair *x)
+static bool transformed(PtNode *n, const Along *f, BuildComplex *x)
 {
     const Build *b = &n->b;
-    uint32_t     rank = expr_rank(x->re), axis;
-    int64_t      order[MAX_RANK];
+    uint32_t     axis;
     BuildFourier of = {
         .length = f->length, .bins = f->length, .inverse = f->inverse, .half = f->kind == TO_REAL};
-    const Expr *out[2] = {NULL, NULL};
 
-    if (!pt_axis(n, f->axis, rank, &axis))
+    if (!pt_axis(n, f->axis, expr_rank(x->re), &axis))
         return false;
     if (!dtype_eq(expr_dtype(x->re), DT_F32))
         return pt_error(n, E_UNSUPPORTED, "a transform of %s", type_text(b->c, x->re->type));
-    if (rank < 1)
-        return pt_error(n, E_IMPORT, "a transform of a scalar");
-    for (uint32_t i = 0; i < rank; i++)
-        order[i] = i;
-    order[axis] = rank - 1, order[rank - 1] = axis;
     if (f->onesided)
         of.bins = f->length / 2 + 1;
-    if (axis + 1 < rank) {
-        x->re = build_transpose(b, x->re, rank, order);
-        x->im = x->im ? build_transpose(b, x->im, rank, order) : NULL;
-    }
-    if (!x->re || !build_fourier(b, &of, x->re, x->im, out))
+    if (!build_fourier(b, &of, axis, x))
         return false;
-    for (uint32_t i = 0; i < 2 && out[i]; i++) {
-        if (axis + 1 < rank)
-            out[i] = build_transpose(b, out[i], rank, order);
-        if (f->scale != 1)
-            out[i] = build_by(b, "multiply", out[i], f->scale);
-    }
-    *x = (Pair){out[0], out[1]};
-    return out[0] != NULL;
-}
-
-static bool give(PtNode *n, const Pair *x)
-{
-    return x->im ? done(n, x->re, x->im) : pt_done(n, x->re);
+    if (f->scale == 1)
+        return true;
+    x->re = build_by(b, "multiply", x->re, f->scale);
+    x->im = x->im ? build_by(b, "multiply", x->im, f->scale) : NULL;
+    return x->re != NULL;
 }
 
 /* By how much, beside what build_fourier does: how 0: not at all, 1: by the root, 2: by the length.
@@ -347,7 +292,7 @@ static double scale_by(int64_t how, bool inverse, int64_t length)
 /* Along several dimensions; the one that is real on one side comes first going there, last coming
  * back. */
 static bool transform_all(PtNode *n, Transform kind, bool inverse, bool onesided, int64_t how,
-                          Ints axes, const int64_t *lengths, Pair *x)
+                          Ints axes, const int64_t *lengths, BuildComplex *x)
 {
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t at = kind == TO_REAL ? i : axes.n - 1 - i, odd = axes.n - 1;
@@ -366,7 +311,7 @@ static bool transform_all(PtNode *n, Transform kind, bool inverse, bool onesided
     return true;
 }
 
-static bool same_length(PtNode *n, const Pair *x, Ints axes, int64_t *lengths)
+static bool same_length(PtNode *n, const BuildComplex *x, Ints axes, int64_t *lengths)
 {
     for (uint32_t i = 0; i < axes.n; i++) {
         uint32_t axis;
@@ -381,13 +326,13 @@ static bool same_length(PtNode *n, const Pair *x, Ints axes, int64_t *lengths)
 /* _fft_r2c, _fft_c2r, _fft_c2c */
 bool aten_fft_raw(PtNode *n)
 {
-    const char *op = n->p->row->name;
-    Transform   kind = strstr(op, "r2c") ? TO_COMPLEX : strstr(op, "c2r") ? TO_REAL : BETWEEN;
-    bool        inverse = kind == TO_REAL || !pt_bool(n, "forward", true);
-    int64_t     how = pt_int(n, "normalization", 0), lengths[MAX_RANK];
-    bool        onesided = kind == TO_COMPLEX && pt_bool(n, "onesided", true);
-    Pair        x;
-    Ints        axes;
+    const char  *op = n->p->row->name;
+    Transform    kind = strstr(op, "r2c") ? TO_COMPLEX : strstr(op, "c2r") ? TO_REAL : BETWEEN;
+    bool         inverse = kind == TO_REAL || !pt_bool(n, "forward", true);
+    int64_t      how = pt_int(n, "normalization", 0), lengths[MAX_RANK];
+    bool         onesided = kind == TO_COMPLEX && pt_bool(n, "onesided", true);
+    BuildComplex x;
+    Ints         axes;
 
     if (!pair_of(n, "self", &x) || !pt_ints(n, "dim", &axes))
         return false;
@@ -418,7 +363,7 @@ static bool kind_of(const char *op, Transform *kind, bool *inverse)
     return true;
 }
 
-static bool fft_along(PtNode *n, Ints axes, const Ints *given, Pair *x)
+static bool fft_along(PtNode *n, Ints axes, const Ints *given, BuildComplex *x)
 {
     int64_t   lengths[MAX_RANK], how;
     Transform kind;
@@ -440,9 +385,9 @@ static bool fft_along(PtNode *n, Ints axes, const Ints *given, Pair *x)
 
 bool aten_fft(PtNode *n)
 {
-    int64_t axis = pt_int(n, "dim", -1), length;
-    Ints    given = {1, &length};
-    Pair    x;
+    int64_t      axis = pt_int(n, "dim", -1), length;
+    Ints         given = {1, &length};
+    BuildComplex x;
 
     if (!pair_of(n, "self", &x))
         return false;
@@ -453,11 +398,11 @@ bool aten_fft(PtNode *n)
 /* Along the last two dimensions, along those of "dim", or along all. */
 bool aten_fft_many(PtNode *n)
 {
-    bool     two = strstr(n->p->row->name, "fft2") != NULL;
-    int64_t  all[MAX_RANK];
-    Ints     axes = {2, all}, given;
-    Pair     x;
-    uint32_t rank;
+    bool         two = strstr(n->p->row->name, "fft2") != NULL;
+    int64_t      all[MAX_RANK];
+    Ints         axes = {2, all}, given;
+    BuildComplex x;
+    uint32_t     rank;
 
     if (!pair_of(n, "self", &x))
         return false;
@@ -528,7 +473,7 @@ bool aten_stft(PtNode *n)
     const Idx   *frames;
     int64_t      pads[4] = {0}, order[] = {0, 2, 1};
     uint32_t     rank;
-    Pair         y;
+    BuildComplex y;
 
     f.center = pt_bool(n, "center", false);
     if (pt_bool(n, "align_to_window", false))
@@ -552,7 +497,7 @@ bool aten_stft(PtNode *n)
     if (frames->lo < 1)
         return pt_error(n, E_IMPORT, "the signal is shorter than a frame");
     x = build_take(b, x, cells_of(b, &f, frames), 1);
-    y = (Pair){f.window ? build_mul(b, x, f.window) : x, NULL};
+    y = (BuildComplex){f.window ? build_mul(b, x, f.window) : x, NULL};
     if (!y.re || !transformed(n,
                               &(Along){TO_COMPLEX, 2, f.points, false, f.onesided,
                                        f.normalized ? 1 / sqrt((double)f.points) : 1},
@@ -564,8 +509,8 @@ bool aten_stft(PtNode *n)
         y.im = build_reshape_to(b, y.im, 2, expr_forms(y.im).at + 1);
     }
     if (!pt_bool(n, "return_complex", false))
-        return pt_done(n, pt_complex(b, y.re, y.im));
-    return done(n, y.re, y.im);
+        return pt_done(n, build_complex_pairs(b, y));
+    return done(n, y);
 }
 
 /* Frames [N, frames, points] added up where they overlap: [N, length]. */
@@ -591,9 +536,9 @@ bool aten_istft(PtNode *n)
     Frames       f = {0};
     int64_t      order[] = {0, 2, 1}, frames, from, to, length = pt_int(n, "length", -1), one = 1,
             flat[2];
-    const Expr *y, *w;
-    uint32_t    rank;
-    Pair        x;
+    const Expr  *y, *w;
+    uint32_t     rank;
+    BuildComplex x;
 
     f.center = pt_bool(n, "center", true);
     if (!complex_of(n, "self", &x) || !read_frames(n, &f))

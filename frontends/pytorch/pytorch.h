@@ -318,8 +318,6 @@ const PtTensor *pt_given(PtNode *n, const PtArg *a); /* NULL: it is no tensor */
 const Expr     *pt_real(PtNode *n, PtTensor *t); /* pt_read; an error if its cells are not real */
 /* What the node sees of t, whose cells are e. */
 const Expr *pt_meant(PtNode *n, const PtTensor *t, const Expr *e);
-const Expr *pt_part(const Build *b, const Expr *e, int64_t part); /* real, imaginary */
-const Expr *pt_complex(const Build *b, const Expr *re, const Expr *im);
 enum {
     PT_COMPLEX64 = 10,
     TS_COMPLEX64 = 9

@@ -10,47 +10,36 @@ static bool done(TfNode *n, const Expr *re, const Expr *im)
     return re && im;
 }
 
-static bool both_complex(TfNode *n)
+static BuildComplex number(const TfNode *n, uint32_t i)
 {
-    return (n->nin == 2 && n->given[0].kind == TF_COMPLEX && n->given[1].kind == TF_COMPLEX) ||
-           tf_error(n, E_IMPORT, "one of its inputs is not complex");
+    return (BuildComplex){n->given[i].e, n->given[i].im};
 }
 
-/* (a + ib)(c + id) */
-static bool multiply(TfNode *n)
+/* What is computed of numbers as a whole; NULL: their parts are two tensors to it. */
+static BuildComplexBinary *whole(const TfNode *n)
 {
-    const Build   *b = &n->b;
-    const TfValue *x = &n->given[0], *y = &n->given[1];
+    const char *op = n->row->relay ? n->row->relay : "";
 
-    if (!both_complex(n))
-        return false;
-    return done(n, build_sub(b, build_mul(b, x->e, y->e), build_mul(b, x->im, y->im)),
-                build_add(b, build_mul(b, x->e, y->im), build_mul(b, x->im, y->e)));
+    return !strcmp(op, "multiply") ? build_complex_product
+           : !strcmp(op, "divide") ? build_complex_quotient
+                                   : NULL;
 }
 
-/* (a + ib) / (c + id) = (a + ib)(c - id) / (c^2 + d^2) */
-static bool divide(TfNode *n)
+static bool of_two(TfNode *n, BuildComplexBinary *fn)
 {
-    const Build   *b = &n->b;
-    const TfValue *x = &n->given[0], *y = &n->given[1];
-    const Expr    *size, *re, *im;
+    BuildComplex y;
 
-    if (!both_complex(n))
-        return false;
-    size = build_add(b, build_mul(b, y->e, y->e), build_mul(b, y->im, y->im));
-    re = build_add(b, build_mul(b, x->e, y->e), build_mul(b, x->im, y->im));
-    im = build_sub(b, build_mul(b, x->im, y->e), build_mul(b, x->e, y->im));
-    return re && im && size && done(n, build_div(b, re, size), build_div(b, im, size));
+    if (n->nin != 2 || n->given[0].kind != TF_COMPLEX || n->given[1].kind != TF_COMPLEX)
+        return tf_error(n, E_IMPORT, "one of its inputs is not complex");
+    return fn(&n->b, number(n, 0), number(n, 1), &y) && done(n, y.re, y.im);
 }
 
 /* e^a (cos b + i sin b) */
 static bool exponential(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *size = build1(b, "exp", n->given[0].e, NULL), *at = n->given[0].im;
+    BuildComplex x = number(n, 0), y;
 
-    return size && done(n, build_mul(b, size, build1(b, "cos", at, NULL)),
-                        build_mul(b, size, build1(b, "sin", at, NULL)));
+    return build_polar(&n->b, build1(&n->b, "exp", x.re, NULL), x.im, &y) && done(n, y.re, y.im);
 }
 
 /* ---- part by part ------------------------------------------------------------------------------- */
@@ -84,10 +73,8 @@ bool tf_parts(TfNode *n, TfConvert *convert)
     TfValue       *part = NEW_ARRAY(n->b.c->arena, TfValue, n->nin + 1);
     const Expr   **re = NEW_ARRAY(n->b.c->arena, const Expr *, n->nout + 1);
 
-    if (n->row->relay && !strcmp(n->row->relay, "multiply"))
-        return multiply(n);
-    if (n->row->relay && !strcmp(n->row->relay, "divide"))
-        return divide(n);
+    if (whole(n))
+        return of_two(n, whole(n));
     if (n->row->relay && !strcmp(n->row->relay, "exp"))
         return exponential(n);
     if (!goes_by_parts(n))
@@ -184,19 +171,12 @@ bool tf_conj(TfNode *n)
 
 bool tf_complex_abs(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *re, *im;
-
-    if (!is_complex(n))
-        return false;
-    re = n->given[0].e, im = n->given[0].im;
-    return tf_put(
-        n, 0, build1(b, "sqrt", build_add(b, build_mul(b, re, re), build_mul(b, im, im)), NULL));
+    return is_complex(n) && tf_put(n, 0, build_complex_abs(&n->b, number(n, 0)));
 }
 
 bool tf_angle(TfNode *n)
 {
-    return is_complex(n) && tf_put(n, 0, build_atan2(&n->b, n->given[0].im, n->given[0].e));
+    return is_complex(n) && tf_put(n, 0, build_complex_angle(&n->b, number(n, 0)));
 }
 
 /* RFFT, IRFFT, FFT, IFFT: along the last dimension; RFFT2D, .. FFT3D: along as many. */
@@ -206,30 +186,32 @@ bool tf_fourier(TfNode *n)
     bool         real = op[0] == 'R', half = str_starts(op, "IRFFT");
     uint32_t     dims = str_ends(op, "2D") ? 2 : str_ends(op, "3D") ? 3 : 1, rank;
     BuildFourier f[3] = {0};
-    const Expr  *out[2] = {NULL, NULL}, *x = n->given[0].e;
+    BuildComplex x = number(n, 0);
     Ints         length = {0};
 
     if (real ? !tf_is_tensor(n, &n->given[0], "its input") : !is_complex(n))
         return false;
-    rank = expr_rank(x);
+    rank = expr_rank(x.re);
     if (rank < dims)
         return tf_error(n, E_IMPORT, "a transform of %u dimensions of %s", dims,
-                        type_text(n->b.c, x->type));
-    if (!dtype_eq(expr_dtype(x), DT_F32))
-        return tf_error(n, E_UNSUPPORTED, "a transform of %s", type_text(n->b.c, x->type));
+                        type_text(n->b.c, x.re->type));
+    if (!dtype_eq(expr_dtype(x.re), DT_F32))
+        return tf_error(n, E_UNSUPPORTED, "a transform of %s", type_text(n->b.c, x.re->type));
     if ((real || half) && !tf_ints(n, 1, &length))
         return false;
     if ((real || half) && length.n != dims)
         return tf_error(n, E_IMPORT, "%u lengths", length.n);
     for (uint32_t i = 0; i < dims; i++) {
         f[i].inverse = op[0] == 'I';
-        f[i].length = real || half ? length.at[i] : build_dim(&n->b, x, rank - dims + i);
+        f[i].length = real || half ? length.at[i] : build_dim(&n->b, x.re, rank - dims + i);
         f[i].bins = f[i].length;
     }
     f[dims - 1].half = half;
     if (real)
         f[dims - 1].bins = f[dims - 1].length / 2 + 1;
-    if (!build_fouriers(&n->b, dims, f, x, real ? NULL : n->given[0].im, out))
+    if (real)
+        x.im = NULL;
+    if (!build_fouriers(&n->b, dims, f, &x))
         return false;
-    return half ? tf_put(n, 0, out[0]) : done(n, out[0], out[1]);
+    return half ? tf_put(n, 0, x.re) : done(n, x.re, x.im);
 }

@@ -36,37 +36,34 @@ bool tflite_parts(TfliteNode *n, TfliteConvert *convert)
 
 /* ---- parts ---------------------------------------------------------------------------------------- */
 
-static bool read_pair(TfliteNode *n, const Expr **re, const Expr **im)
+static bool read_pair(TfliteNode *n, BuildComplex *x)
 {
     if (!tflite_is_complex(n->in[0]))
         return tflite_error(n, E_IMPORT, "its input is no complex number");
-    *re = build_proj(&n->b, n->in[0], 0);
-    *im = build_proj(&n->b, n->in[0], 1);
-    return *re && *im;
+    x->re = build_proj(&n->b, n->in[0], 0);
+    x->im = build_proj(&n->b, n->in[0], 1);
+    return x->re && x->im;
 }
 
 bool tflite_real(TfliteNode *n)
 {
-    const Expr *re, *im;
+    BuildComplex x;
 
-    return read_pair(n, &re, &im) && tflite_done(n, re);
+    return read_pair(n, &x) && tflite_done(n, x.re);
 }
 
 bool tflite_imag(TfliteNode *n)
 {
-    const Expr *re, *im;
+    BuildComplex x;
 
-    return read_pair(n, &re, &im) && tflite_done(n, im);
+    return read_pair(n, &x) && tflite_done(n, x.im);
 }
 
 bool tflite_complex_abs(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *re, *im;
+    BuildComplex x;
 
-    return read_pair(n, &re, &im) &&
-           tflite_done(n, build1(b, "sqrt",
-                                 build_add(b, build_mul(b, re, re), build_mul(b, im, im)), NULL));
+    return read_pair(n, &x) && tflite_done(n, build_complex_abs(&n->b, x));
 }
 
 /* ---- transforms ----------------------------------------------------------------------------------- */
@@ -75,8 +72,8 @@ bool tflite_complex_abs(TfliteNode *n)
 bool tflite_rfft2d(TfliteNode *n)
 {
     const Build *b = &n->b;
-    const Expr  *pair[2];
     BuildFourier f[2] = {0};
+    BuildComplex x;
     Ints         length;
 
     if (!tflite_rank(n, 0, 2, MAX_RANK) || !tflite_ints(n, 1, &length))
@@ -86,6 +83,7 @@ bool tflite_rfft2d(TfliteNode *n)
     f[0].length = f[0].bins = length.at[0];
     f[1].length = length.at[1];
     f[1].bins = length.at[1] / 2 + 1;
-    return build_fouriers(b, 2, f, n->in[0], NULL, pair) &&
-           tflite_done(n, expr_tuple(b->c, 2, pair, b->loc));
+    x = (BuildComplex){n->in[0], NULL};
+    return build_fouriers(b, 2, f, &x) &&
+           tflite_done(n, expr_tuple(b->c, 2, (const Expr *[]){x.re, x.im}, b->loc));
 }
