@@ -15,7 +15,8 @@
  * longer than others can save, goes on with those that came, as that many parts, and with none of
  * them alone.  It knows what launches of the same function took, alone and together (`Past`), and
  * tries anew what was slower, but seldom: no function is slower than on one thread by more than two
- * per cent.
+ * per cent.  Who was woken for one launch and came too late is awake for the next one, which
+ * therefore calls again: later it would sleep again, and each launch wake it in vain.
  *
  * Who goes to sleep says so first and then looks at the word again; who changes the word looks for
  * sleepers after that; one of the two always sees the other (all four accesses are sequentially
@@ -62,12 +63,14 @@ typedef struct {
 } Signal;
 
 typedef struct {
-    Signal      go; /* changes when there is work */
-    atomic_bool in; /* it has joined the launch */
-    pthread_t   thread;
-    uint32_t    part;
-    int64_t     retry; /* launches do without it until then, by the pool's clock */
-    tvmrt_pool *pool;
+    Signal       go; /* changes when there is work */
+    atomic_bool  in; /* it has joined the launch */
+    pthread_t    thread;
+    uint32_t     part;
+    int64_t      retry;  /* launches do without it until then, by the pool's clock */
+    bool         late;   /* for the last launch, which has woken it */
+    atomic_llong called; /* when it was, last */
+    tvmrt_pool  *pool;
 } Worker;
 
 /* The gate: how many workers are wanted, how many have joined, and who may pass.  Full, or once it
@@ -79,7 +82,8 @@ enum { JOINED = 0x7ff, WANTED_SHIFT = 11, CLOSED = 1 << 22, OPEN = 1 << 23, ALL 
 typedef struct {
     tvmcc_part_fn fn;
     int64_t       alone, together;
-    int64_t       debt; /* to be run alone before others are called again */
+    int64_t       debt;  /* to be run alone before others are called again */
+    int64_t       woken; /* lost by waking who came too late for the last launch that called */
     uint32_t      fails, launches;
 } Past;
 
@@ -160,32 +164,34 @@ static int64_t nanoseconds(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Until the word is no longer `seen`.  Yields are counted by the clock: one takes half a
- * microsecond where nobody else wants the processor, and a time slice where somebody does. */
-static void wait_change(Signal *s, uint32_t seen, int64_t patience)
+/* Until the word is no longer `seen`; did it take sleep?  Yields are counted by the clock: one
+ * takes half a microsecond where nobody else wants the processor, and a time slice where somebody
+ * does. */
+static bool wait_change(Signal *s, uint32_t seen, int64_t patience)
 {
     for (uint32_t spins = 0; spins < SPINS; spins++) {
         if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
-            return;
+            return false;
         pause_cpu();
     }
     for (int64_t until = nanoseconds() + patience; nanoseconds() < until;) {
         if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
-            return;
+            return false;
         sched_yield();
     }
     atomic_fetch_add(&s->sleepers, 1);
     while (atomic_load(&s->word) == seen)
         sleep_while(&s->word, seen);
     atomic_fetch_sub(&s->sleepers, 1);
+    return true;
 }
 
-/* Inside a launch somebody waits for who sleeps: not before that took as long as to wake it. */
-static void wait_for_parts(tvmrt_pool *pool, Signal *s, uint32_t seen)
+/* Somebody waits for who sleeps, or will: not before that took as long as to wake it. */
+static bool wait_for_parts(tvmrt_pool *pool, Signal *s, uint32_t seen)
 {
     int64_t wake = atomic_load_explicit(&pool->wake, memory_order_relaxed);
 
-    wait_change(s, seen, wake > PATIENCE ? wake : PATIENCE);
+    return wait_change(s, seen, wake > PATIENCE ? wake : PATIENCE);
 }
 
 /* After the word has changed. */
@@ -231,6 +237,17 @@ static bool join(tvmrt_pool *pool, Worker *w, uint32_t *part, uint32_t *parts)
     return true;
 }
 
+/* What waking it took; who was not called, or in a process that was stopped, says nothing. */
+static void has_woken(tvmrt_pool *pool, Worker *w)
+{
+    int64_t took = nanoseconds() - atomic_load_explicit(&w->called, memory_order_relaxed);
+    int64_t wake = atomic_load_explicit(&pool->wake, memory_order_relaxed);
+
+    if (took < TRIAL)
+        atomic_store_explicit(&pool->wake, wake ? (3 * wake + took) / 4 : took,
+                              memory_order_relaxed);
+}
+
 static void *worker_main(void *arg)
 {
     Worker     *w = arg;
@@ -239,7 +256,8 @@ static void *worker_main(void *arg)
     for (uint32_t seen = 0;;) {
         uint32_t part, parts;
 
-        wait_change(&w->go, seen, PATIENCE);
+        if (wait_for_parts(pool, &w->go, seen))
+            has_woken(pool, w);
         seen = atomic_load(&w->go.word);
         if (atomic_load(&pool->quit))
             return NULL;
@@ -267,8 +285,9 @@ static int64_t settle(int64_t before, int64_t now)
     return !before || now < before ? now + 1 : before + (now - before) / 16;
 }
 
-/* What a launch with `came` workers took: all of it, and without waiting for them. */
-static void learn(Past *p, uint32_t came, bool called, int64_t all, int64_t run)
+/* What a launch with `came` workers took: all of it, and without waiting for them.  `wake`: how
+ * long those need to wake whom it has woken in vain; 0: none. */
+static void learn(Past *p, uint32_t came, bool called, int64_t wake, int64_t all, int64_t run)
 {
     int64_t lost = came ? (p->alone ? all - p->alone : 0) : all - run, most;
 
@@ -281,6 +300,13 @@ static void learn(Past *p, uint32_t came, bool called, int64_t all, int64_t run)
         p->debt -= all;
         return;
     }
+    if (wake && !p->woken) { /* soon they are awake */
+        p->woken = lost;
+        p->debt = wake - all;
+        return;
+    }
+    lost += p->woken;
+    p->woken = 0;
     p->fails = lost > 0 ? p->fails + (p->fails < 10) : 0;
     most = p->alone << (4 + p->fails);
     p->debt = lost <= 0 ? 0 : lost < most / RETRY ? lost * RETRY : most;
@@ -304,14 +330,35 @@ static uint32_t call_workers(tvmrt_pool *pool, uint32_t n, uint32_t *asleep)
         if (pool->clock < w->retry)
             continue;
         atomic_store_explicit(&w->in, false, memory_order_relaxed);
+        atomic_store_explicit(&w->called, pool->started, memory_order_relaxed);
         atomic_fetch_add(&w->go.word, 1);
         *asleep += atomic_load(&w->go.sleepers) != 0;
     }
     return called;
 }
 
-/* The workers that come, of the first n. */
-static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n)
+/* Launches do without those of the first n workers that did not come: for long, but for who was
+ * woken and may be awake next time. */
+static void give_up(tvmrt_pool *pool, uint32_t n, bool woken, int64_t spent)
+{
+    for (uint32_t i = 1; i <= n; i++) {
+        Worker *w = &pool->workers[i];
+
+        if (pool->clock < w->retry)
+            continue;
+        if (atomic_load_explicit(&w->in, memory_order_relaxed)) {
+            w->late = false;
+        } else if (woken && !w->late) {
+            w->late = true;
+        } else {
+            w->late = false;
+            w->retry = pool->clock + RETRY * spent;
+        }
+    }
+}
+
+/* The workers that come, of the first n; `woken`: how long those need to wake who were woken. */
+static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n, int64_t *woken)
 {
     int64_t  wake = atomic_load_explicit(&pool->wake, memory_order_relaxed), spent = 0;
     int64_t  work = past->alone ? past->alone : past->together * (n + 1), wait;
@@ -321,7 +368,8 @@ static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n)
     bool     recent = pool->started - pool->ended < PATIENCE; /* launches follow each other */
 
     wait = !work ? FIRST_WAIT : patient ? saved : AT_HAND;
-    for (uint32_t i = 1; asleep && (patient || recent) && i <= n; i++)
+    *woken = !asleep || !(patient || recent) ? 0 : wake ? wake : WAKE;
+    for (uint32_t i = 1; *woken && i <= n; i++)
         if (pool->clock >= pool->workers[i].retry)
             tell(&pool->workers[i].go); /* for the next launch, if this one does not wait */
     while ((atomic_load(&pool->gate) & JOINED) < (patient ? called : called - asleep) &&
@@ -331,19 +379,10 @@ static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n)
             spent = nanoseconds() - pool->started;
     }
     came = atomic_fetch_or(&pool->gate, CLOSED) & JOINED;
-    if (came == called && !asleep)
-        return came;
-    spent = nanoseconds() - pool->started;
-    if (asleep && patient)
-        atomic_store(&pool->wake, wake ? (3 * wake + spent) / 4 : spent);
-    else if (asleep)
+    if (asleep && !*woken)
         atomic_store(&pool->wake, wake - wake / 1024); /* it may have been bad luck */
-    for (uint32_t i = 1; came && came < called && i <= n; i++) {
-        Worker *w = &pool->workers[i];
-
-        if (pool->clock >= w->retry && !atomic_load_explicit(&w->in, memory_order_relaxed))
-            w->retry = pool->clock + RETRY * spent;
-    }
+    if (came && came < called)
+        give_up(pool, n, *woken > 0, nanoseconds() - pool->started);
     return came;
 }
 
@@ -365,7 +404,7 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
 {
     tvmrt_pool *pool = user;
     uint32_t    spins = 0, came;
-    int64_t     run;
+    int64_t     run, woken;
     bool        call;
     Past       *past;
 
@@ -387,7 +426,7 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
     pool->fn = fn;
     pool->ctx = ctx;
     call = calls(past, parts);
-    came = gather(pool, past, call ? parts - 1 : 0);
+    came = gather(pool, past, call ? parts - 1 : 0, &woken);
     if (!is_full(atomic_load(&pool->gate))) {
         atomic_store_explicit(&pool->parts, came + 1, memory_order_relaxed);
         atomic_store_explicit(&pool->left.word, came, memory_order_relaxed);
@@ -399,7 +438,7 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
         wait_for_parts(pool, &pool->left, left);
     pool->ended = nanoseconds();
     pool->clock += pool->ended - pool->started;
-    learn(past, came, call, pool->ended - pool->started, pool->ended - run);
+    learn(past, came, call, came ? 0 : woken, pool->ended - pool->started, pool->ended - run);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
     return TVMCC_OK;
 }
