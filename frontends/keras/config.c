@@ -248,14 +248,33 @@ static bool add_inside(KerasReading *r, KerasLayer *l, const json_t *at, const c
     return true;
 }
 
+/* A setting that is a list of layers; their parts are numbered by class: "cells/lstm_cell_1". */
+static bool add_list(KerasReading *r, KerasLayer *l, const char *setting)
+{
+    Map          *used = map_new(r->c->scratch);
+    const json_t *x;
+    size_t        i;
+
+    json_array_foreach((json_t *)(uintptr_t)json_object_get(l->config, setting), i, x)
+    {
+        const char *class = json_string_value(json_object_get(x, "class_name")), *part;
+        const char *snake = intern(r->c->strings, keras_snake(r->c->scratch, class ? class : ""));
+        uintptr_t   n = (uintptr_t)map_get(used, PTR_KEY(snake));
+
+        map_put(used, PTR_KEY(snake), (void *)(n + 1));
+        part = n ? intern_printf(r->c->strings, "%s/%s_%llu", setting, snake, (unsigned long long)n)
+                 : intern_printf(r->c->strings, "%s/%s", setting, snake);
+        if (!add_inside(r, l, x, part))
+            return false;
+    }
+    return true;
+}
+
 /* Layers in settings: what is wrapped, the cells of recurrent layers. */
 static bool read_insides(KerasReading *r, KerasLayer *l)
 {
-    const json_t *cells = json_object_get(l->config, "cells"), *x;
     const json_t *layer = json_object_get(l->config, "layer");
     const json_t *backward = json_object_get(l->config, "backward_layer");
-    Map          *used = map_new(r->c->scratch);
-    size_t        i;
 
     if (!l->row || l->operation)
         return true;
@@ -264,23 +283,10 @@ static bool read_insides(KerasReading *r, KerasLayer *l)
                add_inside(r, l, json_is_object(backward) ? backward : layer, "backward_layer");
     if (!strcmp(l->class_name, "RNN"))
         return add_inside(r, l, json_object_get(l->config, "cell"), "cell");
-    if (!strcmp(l->class_name, "StackedRNNCells")) {
-        json_array_foreach((json_t *)(uintptr_t)cells, i, x)
-        {
-            const char *class = json_string_value(json_object_get(x, "class_name"));
-            const char *snake =
-                intern(r->c->strings, keras_snake(r->c->scratch, class ? class : ""));
-            uintptr_t n = (uintptr_t)map_get(used, PTR_KEY(snake));
-
-            map_put(used, PTR_KEY(snake), (void *)(n + 1));
-            if (!add_inside(
-                    r, l, x,
-                    n ? intern_printf(r->c->strings, "cells/%s_%llu", snake, (unsigned long long)n)
-                      : intern_printf(r->c->strings, "cells/%s", snake)))
-                return false;
-        }
-        return true;
-    }
+    if (!strcmp(l->class_name, "Pipeline"))
+        return add_list(r, l, "layers");
+    if (!strcmp(l->class_name, "StackedRNNCells"))
+        return add_list(r, l, "cells");
     return !layer || add_inside(r, l, layer, "layer");
 }
 

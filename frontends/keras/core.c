@@ -140,6 +140,31 @@ bool keras_embedding(KerasNode *n)
     return keras_done_masked(n, build_take(b, w, x, 0), mask);
 }
 
+/* An Embedding, or with reverse=True the product with its table. */
+bool keras_reversible_embedding(KerasNode *n)
+{
+    const Build    *b = &n->b;
+    const KerasArg *reverse = keras_arg(n, 1, "reverse");
+    bool            tied = keras_bool(n, "tie_weights", true);
+    double          cap = keras_float(n, "logit_soft_cap", 0);
+    const char     *type = keras_text(n, "reverse_dtype", NULL);
+    const Expr     *x, *w;
+    DType           t = n->dtype;
+
+    if (!reverse || !json_is_true(reverse->json))
+        return keras_embedding(n);
+    x = keras_in(n);
+    w = x ? keras_weight(n, tied ? "embeddings" : "reverse_embeddings") : NULL;
+    if (!w || !keras_rank(n, x, 2, MAX_RANK))
+        return false;
+    if (type && !keras_dtype(type, &t))
+        return keras_error(n, E_UNSUPPORTED, "reverse_dtype '%s'", type);
+    x = keras_matmul(n, build_cast(b, x, t), build_cast(b, w, t), tied);
+    if (cap)
+        x = build_by(b, "multiply", build1(b, "tanh", build_by(b, "divide", x, cap), NULL), cap);
+    return keras_done(n, x);
+}
+
 /* Steps of which a cell differs from the value; others become zeros. */
 bool keras_masking(KerasNode *n)
 {
@@ -179,74 +204,4 @@ bool keras_rescaling(KerasNode *n)
         x = build_add(b, x, build_cast(b, o.e, n->dtype));
     }
     return keras_done(n, x);
-}
-
-/* ---- numbers as categories -------------------------------------------------------------------------- */
-
-static const Expr *one_hot(const Build *b, const Expr *x, int64_t depth, DType t)
-{
-    OneHotAttrs *a = ATTRS(b, OneHotAttrs);
-
-    a->depth = depth;
-    a->dtype = t;
-    return build3(b, "one_hot", x, expr_scalar(b->c, t, 1), expr_scalar(b->c, t, 0), a);
-}
-
-/* one_hot, multi_hot: the largest of them all, or count: their sum. */
-bool keras_category_encoding(KerasNode *n)
-{
-    const Build *b = &n->b;
-    const Expr  *x = keras_in(n), *y;
-    const char  *mode = keras_text(n, "output_mode", "multi_hot");
-    int64_t      depth = keras_int(n, "num_tokens", 0), axis;
-
-    if (!x)
-        return false;
-    if (depth < 1 || depth > INT32_MAX || keras_bool(n, "sparse", false))
-        return keras_error(n, E_UNSUPPORTED, "%lld categories, or a sparse result",
-                           (long long)depth);
-    if (!dtype_is_int(expr_dtype(x)))
-        x = build_cast(b, x, DT_I32);
-    y = one_hot(b, x, depth, n->dtype);
-    if (!y)
-        return false;
-    if (!strcmp(mode, "one_hot")) {
-        if (expr_rank(x) >= 1 && expr_form(x, expr_rank(x) - 1) == idx_const(b->c->arith, 1)) {
-            const Idx *dims[MAX_RANK];
-
-            for (uint32_t i = 0; i + 1 < expr_rank(x); i++)
-                dims[i] = expr_form(x, i);
-            dims[expr_rank(x) - 1] = idx_const(b->c->arith, depth);
-            y = build_reshape_to(b, y, expr_rank(x), dims);
-        }
-        return keras_done(n, y);
-    }
-    axis = expr_rank(y) - 2;
-    if (strcmp(mode, "multi_hot") != 0 && strcmp(mode, "count") != 0)
-        return keras_error(n, E_UNSUPPORTED, "output_mode '%s'", mode);
-    if (expr_rank(x) == 0)
-        return keras_done(n, y);
-    return keras_done(n,
-                      build_reduce(b, !strcmp(mode, "count") ? "sum" : "max", y, 1, &axis, false));
-}
-
-/* How many of the boundaries are not above it. */
-bool keras_discretization(KerasNode *n)
-{
-    const Build *b = &n->b;
-    KerasArg     list = {.kind = KERAS_JSON, .json = keras_json(n, "bin_boundaries")};
-    const Expr  *x = keras_in(n);
-    int64_t      axis;
-    KerasValue   v;
-
-    if (!x || strcmp(keras_text(n, "output_mode", "int"), "int") != 0)
-        return x &&
-               keras_error(n, E_UNSUPPORTED, "output_mode '%s'", keras_text(n, "output_mode", ""));
-    if (!list.json || !keras_value(n, &list, &v))
-        return keras_error(n, E_IMPORT, "it has no bin_boundaries");
-    axis = expr_rank(x);
-    x = build_expand_dims(b, build_cast(b, x, n->dtype), axis, 1);
-    x = x ? build2(b, "greater_equal", x, build_cast(b, v.e, n->dtype), NULL) : NULL;
-    x = x ? build_cast(b, x, n->im->major < 3 ? DT_I64 : DT_I32) : NULL;
-    return x && keras_done(n, build_reduce(b, "sum", x, 1, &axis, false));
 }

@@ -12,7 +12,7 @@
  *   node.c        what converters ask: settings, weights, operands, how images lie
  *   activation.c activations.def
  *   core.c conv.c local.c pool.c norm.c merge.c shape.c recurrent.c cell.c conv_lstm.c attention.c
- * wrapper.c image.c math.c operation.c select.c   converters by family
+ * wrapper.c image.c spectrum.c category.c math.c operation.c select.c   converters by family
  *
  * A .keras file is a zip of config.json, metadata.json and model.weights.h5; an .h5 file has the
  * configuration as attribute `model_config` and the weights in group `model_weights`.  The

@@ -77,7 +77,8 @@ bool keras_row_has(const KerasRow *row, const char *setting)
 
 /* ---- weights ---------------------------------------------------------------------------------------- */
 
-/* "use_bias": is true or absent; "!mean": is null; "score_mode=concat": is that text;
+/* "use_bias": is true or absent; "!mean": is null or
+ * false; "score_mode=concat": is that text;
  * "mode!=imag": is not. */
 static bool holds(const json_t *config, const char *when)
 {
@@ -94,7 +95,7 @@ static bool holds(const json_t *config, const char *when)
     if (*name == '!') {
         const json_t *x = keras_setting(config, name + 1);
 
-        return !x || json_is_null(x);
+        return !x || json_is_null(x) || json_is_false(x);
     }
     const json_t *x = keras_setting(config, name);
     return !x || !(json_is_false(x) || json_is_null(x));

@@ -1,4 +1,4 @@
-/* Layers around another one. */
+/* Layers around others. */
 #include "frontends/keras/keras.h"
 
 #include <string.h>
@@ -8,6 +8,22 @@ bool keras_wrapped(KerasNode *n)
     if (n->layer->kids.n != 1)
         return keras_error(n, E_IMPORT, "it wraps %u layers", n->layer->kids.n);
     return keras_call(n->im, n->layer->kids.at[0], n->nin, n->in, &n->out);
+}
+
+/* One layer after the other. */
+bool keras_pipeline(KerasNode *n)
+{
+    KerasValues x = {.n = n->nin, .at = (KerasValue *)(uintptr_t)n->in};
+
+    for (uint32_t i = 0; i < n->layer->kids.n; i++) {
+        KerasValues y;
+
+        if (!keras_call(n->im, n->layer->kids.at[i], x.n, x.at, &y))
+            return false;
+        x = y;
+    }
+    n->out = x;
+    return true;
 }
 
 /* x in another shape; what only gave it the shape it has is undone. */

@@ -577,6 +577,46 @@ def functions():
     ]
 
 
+@new
+def mel():
+    i = inputs(x=(60,))
+    x = i["x"]
+    return i, [L.MelSpectrogram(fft_length=16, sequence_stride=5, num_mel_bins=6, sampling_rate=8000, max_freq=3500, name="decibels")(x),
+               L.MelSpectrogram(fft_length=16, sequence_length=11, sequence_stride=7, num_mel_bins=4, sampling_rate=8000, window="hamming",
+                                power_to_db=False, mag_exp=1.5, name="power")(x),
+               L.MelSpectrogram(fft_length=16, sequence_stride=8, num_mel_bins=4, sampling_rate=4000, min_freq=60, top_db=12, ref_power=3.0,
+                                min_power=0.01, name="near")(x)]
+
+
+@new
+def lookup():
+    t = keras.Input((6,), name="t", dtype="int32")
+    words = [3, 1, 7, 5]
+    return {"t": t}, [
+        L.IntegerLookup(vocabulary=words, name="plain")(t),
+        L.IntegerLookup(vocabulary=words, num_oov_indices=3, mask_token=0, name="several")(t),
+        L.IntegerLookup(vocabulary=[0, -1, 3, 1], mask_token=0, name="listed")(t),
+        L.IntegerLookup(vocabulary=words, output_mode="multi_hot", name="multi_hot")(t),
+        L.IntegerLookup(vocabulary=words, output_mode="count", max_tokens=9, pad_to_max_tokens=True, mask_token=0, name="count")(t),
+        L.IntegerLookup(vocabulary=words, invert=True, mask_token=0, name="back")(t),
+    ]
+
+
+@new
+def reversible():
+    t = keras.Input((6,), name="t", dtype="int32")
+    tied, apart = L.ReversibleEmbedding(9, 4), L.ReversibleEmbedding(9, 4, tie_weights=False, logit_soft_cap=0.5)
+    return {"t": t}, [L.Identity(name="looked")(tied(t)), tied(tied(t), reverse=True), apart(apart(t), reverse=True)]
+
+
+@new
+def pipeline():
+    i = inputs(x=(6, 5, 3))
+    x = i["x"]
+    return i, [L.Pipeline([L.Rescaling(2.0, 0.5), L.RandomFlip(), L.Resizing(4, 4), L.Dense(3)], name="steps")(x),
+               L.MaxNumBoundingBoxes(3, name="boxes")(x)]
+
+
 @family
 def sequential():
     m = keras.Sequential(
