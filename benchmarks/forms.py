@@ -84,8 +84,8 @@ def write_keras(make, stem):
     keras.utils.set_random_seed(3)
     net = make()
     rng = np.random.default_rng(5)
-    for w in net.weights:  # normalization does something
-        if len(w.shape) == 1:
+    for w in net.weights:  # normalization and biases do something
+        if len(w.shape) == 1 or w.name == "bias":
             w.assign(rng.uniform(0.5, 1.5, w.shape))
     x = rng.uniform(-1, 1, [1] + list(net.inputs[0].shape)[1:]).astype(np.float32)
     spec = [tf.TensorSpec(x.shape, tf.float32, name="x")]

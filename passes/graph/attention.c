@@ -8,8 +8,8 @@
  * Between the two products may stand, each with one user: multiplications and divisions by numbers,
  * one mask (numbers that are added, or where(%mask, scores, number)), and views that leave the last
  * two dimensions.  Numbers that queries or keys are multiplied by go into the scale as well.
- * Transposes of operands and of the result become axes: the kernel reads and writes any order as
- * fast, as long as columns of queries and of the result lie together.
+ * Transposes of operands and of the result become axes, those too that move 1s besides: the kernel
+ * reads and writes any order as fast, as long as columns of queries and of the result lie together.
  *
  * Rows and columns may be symbolic, what is before them may not.  Keys are copied once a head,
  * which only many rows of queries repay: fewer than `limit_attention_queries` are left alone.  On a
@@ -94,11 +94,63 @@ static const Expr *times_number(const Expr *e, double *scale)
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
+/* Dimension i of a transpose's result comes from this one of its operand. */
+static uint32_t source(const Expr *transpose, uint32_t i)
+{
+    const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, transpose);
+    uint32_t              n = transpose->type->n;
+
+    return a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
+}
+
+/* A transpose whose result is as wanted but for 1s, as one of an operand with the 1s in front
+ * that are wanted; else NULL. */
+static const Expr *transpose_of(Ctx *c, const Expr *e, const Shape *want)
+{
+    const Idx      *one = idx_const(c->arith, 1), *dims[MAX_DIMS];
+    uint32_t        n = e->type->n, at[MAX_DIMS], ones = 0, k = 0;
+    int64_t         axes[MAX_DIMS];
+    TransposeAttrs *a;
+
+    if (!call_is(e, "transpose") || n > MAX_DIMS)
+        return NULL;
+    for (uint32_t i = 0; i < want->n; i++)
+        ones += want->dims[i] == one;
+    for (uint32_t i = 0; i < n; i++) /* where a dimension of the operand comes to stand */
+        if (call_arg(e, 0)->type->dims[i] != one) {
+            if (ones + k >= want->n)
+                return NULL;
+            dims[ones + k] = call_arg(e, 0)->type->dims[i];
+            at[i] = ones + k++;
+        }
+    if (ones + k != want->n)
+        return NULL;
+    for (uint32_t i = 0; i < ones; i++)
+        dims[i] = one;
+    k = 0;
+    for (uint32_t i = 0, next = 0; i < want->n; i++) {
+        if (want->dims[i] == one) {
+            axes[i] = next++;
+            continue;
+        }
+        while (k < n && e->type->dims[k] == one)
+            k++;
+        if (k == n || e->type->dims[k] != want->dims[i])
+            return NULL;
+        axes[i] = at[source(e, k++)];
+    }
+    a = ATTRS_NEW(c, TransposeAttrs);
+    a->axes = ints_dup(c, axes, want->n);
+    return make1(c, "transpose", make_reshape_to(c, call_arg(e, 0), want->n, dims, e->loc), a,
+                 e->loc);
+}
+
 /* Leading dimensions as those of the scores: a view of the operand; NULL if they do not fit. */
 static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool broadcasts)
 {
-    Shape   s, want = *scores;
-    int64_t have = 1, all = 1;
+    Shape       s, want = *scores;
+    int64_t     have = 1, all = 1;
+    const Expr *turned;
 
     while (is_batch_view(e))
         e = call_arg(e, 0);
@@ -119,16 +171,12 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
             want.dims[i] = have == 1 ? idx_const(c->arith, 1) : s.dims[i];
         }
     }
-    return same_shape(&s, &want) ? e : make_reshape_to(c, e, want.n, want.dims, e->loc);
-}
-
-/* Dimension i of a transpose's result comes from this one of its operand. */
-static uint32_t source(const Expr *transpose, uint32_t i)
-{
-    const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, transpose);
-    uint32_t              n = transpose->type->n;
-
-    return a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
+    if (same_shape(&s, &want))
+        return e;
+    for (turned = e; is_view(turned);)
+        turned = call_arg(turned, 0);
+    turned = transpose_of(c, turned, &want);
+    return turned ? turned : make_reshape_to(c, e, want.n, want.dims, e->loc);
 }
 
 static bool swaps_last(const Expr *e)

@@ -9,8 +9,8 @@
  *   x / 2^k                       -> x * 2^-k            exact
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
- *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])
- *   reshape(nn.dense(reshape(x))) -> nn.dense(x)         of one matrix; bias too
+ *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])    also of
+ * reshape(nn.dense(x)) reshape(nn.dense(reshape(x))) -> nn.dense(x)         of one matrix; bias too
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
  *   nn.batch_matmul(x, const [1, k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
@@ -321,6 +321,37 @@ static const Expr *dense_bias_form(Ctx *c, const Expr *e)
     return e;
 }
 
+/* A number for each unit of a dense layer whose units are seen as several dimensions: [4, 32]
+ * beside [1, 64, 4, 32] of 128 units. */
+static const Expr *viewed_bias_form(Ctx *c, const Expr *e)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr   *v = call_arg(e, i), *k = call_arg(e, 1 - i), *x;
+        BiasAddAttrs *a;
+        int64_t       units, n, cells = 1, d;
+        uint32_t      last;
+
+        if (!is_view(v) || !call_is(x = call_arg(v, 0), "nn.dense") || k->kind != EXPR_CONST ||
+            !is_float(e) || v->type != e->type || k->type->n > v->type->n || x->type->n < 1 ||
+            !type_dim(x->type, x->type->n - 1, &units) || !type_elems(k->type, &n) || n != units)
+            continue;
+        /* The constant's last dimensions are all units, and those of the view, too. */
+        for (last = 0; last < k->type->n && cells < units; last++) {
+            if (k->type->dims[k->type->n - 1 - last] != v->type->dims[v->type->n - 1 - last] ||
+                !type_dim(v->type, v->type->n - 1 - last, &d))
+                break;
+            cells *= d;
+        }
+        if (cells != units)
+            continue;
+        a = ATTRS_NEW(c, BiasAddAttrs);
+        a->axis = -1;
+        x = make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc), a, e->loc);
+        return x ? reshape_to(c, x, e->type, e->loc) : NULL;
+    }
+    return e;
+}
+
 /* A border of zeros, or of what stands for zero, becomes the convolution's own padding. */
 static const Expr *pad_into_conv(Ctx *c, const Expr *e)
 {
@@ -517,6 +548,8 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         e = bias_form(c, e);
     if (e && call_is(e, "add"))
         e = dense_bias_form(c, e);
+    if (e && call_is(e, "add"))
+        e = viewed_bias_form(c, e);
     return e;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes same/: networks as .keras, .h5, .tflite and .onnx, with inputs and results (frontends.keras.same).
+"""Writes same/: networks as .keras, .h5, .saved (a SavedModel), .pb, .tflite and .onnx, with inputs and results (frontends.keras.same).
 
-    make_same.py FOLDER      needs Keras 3 with TensorFlow, and tf2onnx
+    make_same.py FOLDER [NAME..]      needs Keras 3 with TensorFlow, and tf2onnx
 """
 
 import os
@@ -15,7 +15,7 @@ import tf2onnx
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 L = keras.layers
-folder = sys.argv[1]
+folder, wanted = sys.argv[1], sys.argv[2:]
 
 
 def plain():
@@ -44,7 +44,16 @@ def rows():
     return keras.Model(x, L.Dense(3, activation="sigmoid", name="odds")(y))
 
 
-for name, make in (("plain", plain), ("residual", residual), ("rows", rows)):
+def block():
+    x = keras.Input((64, 16), name="words")
+    y = L.LayerNormalization(epsilon=1e-5)(L.Add()([x, L.MultiHeadAttention(2, 8)(x, x)]))
+    z = L.Dense(16)(L.Dense(32, activation="relu")(y))
+    return keras.Model(x, L.LayerNormalization(epsilon=1e-5, name="block")(L.Add()([y, z])))
+
+
+for name, make in (("plain", plain), ("residual", residual), ("rows", rows), ("block", block)):
+    if wanted and name not in wanted:
+        continue
     keras.backend.clear_session()
     keras.utils.set_random_seed(3)
     m = make()
@@ -57,7 +66,10 @@ for name, make in (("plain", plain), ("residual", residual), ("rows", rows)):
     m.save(stem + ".h5")
     f = tf.function(lambda t: m(t, training=False))
     spec = [tf.TensorSpec(shape, tf.float32, name=m.inputs[0].name)]
-    c = tf.lite.TFLiteConverter.from_concrete_functions([convert_variables_to_constants_v2(f.get_concrete_function(*spec))])
+    frozen = convert_variables_to_constants_v2(f.get_concrete_function(*spec))
+    tf.io.write_graph(frozen.graph.as_graph_def(), folder, name + ".pb", as_text=False)
+    m.export(stem + ".saved", verbose=False, input_signature=spec)
+    c = tf.lite.TFLiteConverter.from_concrete_functions([frozen])
     with open(stem + ".tflite", "wb") as out:
         out.write(c.convert())
     tf2onnx.convert.from_function(f, input_signature=spec, opset=15, output_path=stem + ".onnx")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # same.sh <tvmcc> <folder> <work folder>
 #
-# One network as .keras, .h5, .tflite and ONNX (make_same.py): the kernels and how often they are called are the
+# One network as .keras, .h5, .tflite and ONNX, some as SavedModel and .pb, too (make_same.py): the kernels and how often they are called are the
 # same, whose names are hashes of what they compute, and so are the results.
 set -e
 . "$(dirname "$0")/../../lib.sh"
@@ -10,8 +10,9 @@ enter "$3"
 
 for model in "$folder"/*.keras; do
     name=$(basename "$model" .keras)
-    for ending in keras h5 tflite onnx; do
+    for ending in keras h5 tflite onnx saved pb; do
         file=$folder/$name.$ending
+        [ -e "$file" ] || continue
         "$tvmcc" "$file" -mcpu=x86-64-v3 --emit=sched -o - 2>messages | grep '^@' | sort >"$name.$ending" ||
             die "$file: $(cat messages)"
         cmp "$name.keras" "$name.$ending" || die "$file has other kernels: $(diff "$name.keras" "$name.$ending")"
