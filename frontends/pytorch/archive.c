@@ -1,4 +1,9 @@
-/* The archive: where the program is, and the payloads by their names. */
+/* The archive: where the program is, and the payloads by their names.
+ *
+ * torch before 2.8 wrote another one, whose weights are archives that lie in it (saved.c):
+ *
+ *     serialized_exported_program.json
+ *     serialized_state_dict.pt, serialized_constants.pt    (.json until 2.3) */
 #include "base/json.h"
 #include "frontends/pytorch/pytorch.h"
 
@@ -22,6 +27,22 @@ static bool is_program(Bytes name)
     return false;
 }
 
+/* An entry whose name, without its folder, begins so. */
+static bool is_named(Bytes name, const char *begin)
+{
+    size_t n = strlen(begin), from = name.n;
+
+    while (from && name.at[from - 1] != '/')
+        from--;
+    return name.n - from >= n && !memcmp(name.at + from, begin, n);
+}
+
+/* Of torch before 2.8. */
+static bool is_old_program(Bytes name)
+{
+    return is_named(name, "serialized_exported_program.json");
+}
+
 bool pt_is_archive(Bytes file)
 {
     ZipDir    d;
@@ -32,7 +53,7 @@ bool pt_is_archive(Bytes file)
     for (bool format = false, program = false; zip_next(&d, &m);) {
         format |= name_ends(m.name, "archive_format");
         program |= is_program(m.name);
-        if ((format && program) || name_ends(m.name, "serialized_exported_program.json"))
+        if ((format && program) || is_old_program(m.name))
             return true;
     }
     return false;
@@ -175,17 +196,38 @@ static bool read_config(Archive *a, const char *folder, Bytes text)
 
 /* ---- the whole ---------------------------------------------------------------------------------------- */
 
-static bool add_entry(Archive *a, const ZipMember *m)
+static bool add_entry(Ctx *c, Loc loc, const ZipMember *m, Map *out)
 {
     const char *name;
+    Bytes       order;
 
     if (!m->name.n || memchr(m->name.at, 0, m->name.n))
-        return error_at(a->c, E_PARSE_MODEL, a->loc, "an entry of the zip has no readable name");
-    name = intern_n(a->c->strings, (const char *)m->name.at, m->name.n);
-    if (map_get(a->entries, PTR_KEY(name)))
-        return error_at(a->c, E_PARSE_MODEL, a->loc, "entry '%s' of the zip is there twice", name);
-    map_put(a->entries, PTR_KEY(name), DUP_ARRAY(a->c->arena, m, 1));
+        return error_at(c, E_PARSE_MODEL, loc, "an entry of the zip has no readable name");
+    name = intern_n(c->strings, (const char *)m->name.at, m->name.n);
+    if (map_get(out, PTR_KEY(name)))
+        return error_at(c, E_PARSE_MODEL, loc, "entry '%s' of the zip is there twice", name);
+    map_put(out, PTR_KEY(name), DUP_ARRAY(c->arena, m, 1));
+    if (!strcmp(name, "byteorder") || str_ends(name, "/byteorder")) {
+        if (!zip_data(c->diags, c->arena, loc, m, &order))
+            return false;
+        if (order.n >= 3 && !memcmp(order.at, "big", 3))
+            return error_at(c, E_UNSUPPORTED, loc, "the weights are big-endian");
+    }
     return true;
+}
+
+Map *pt_entries(Ctx *c, Loc loc, Bytes file)
+{
+    Map      *out = map_new(c->arena);
+    ZipDir    d;
+    ZipMember m;
+
+    if (!zip_open(file, &d))
+        return error_at(c, E_PARSE_MODEL, loc, "not a zip file");
+    while (zip_next(&d, &m))
+        if (!add_entry(c, loc, &m, out))
+            return NULL;
+    return d.bad ? error_at(c, E_PARSE_MODEL, loc, "the directory of the zip is broken") : out;
 }
 
 /* The text in an entry whose folder is *folder. */
@@ -199,49 +241,37 @@ static bool read_text(Archive *a, const ZipMember *m, const char **folder, Bytes
     return zip_data(a->c->diags, a->c->arena, a->loc, m, out);
 }
 
-static bool big_endian(Archive *a, const ZipMember *m)
+/* One member of the archive; of torch before 2.8, weights are archives of torch.save. */
+static bool read_member(Archive *a, const ZipMember *m)
 {
-    Bytes text;
+    PtArchive  *out = a->out;
+    const char *folder;
+    Bytes       bytes;
 
-    return zip_data(a->c->diags, a->c->arena, a->loc, m, &text) && text.n >= 3 &&
-           !memcmp(text.at, "big", 3);
+    if (is_program(m->name) || is_old_program(m->name)) {
+        if (out->program.at)
+            return error_at(a->c, E_UNSUPPORTED, a->loc, "the archive holds several programs");
+        return read_text(a, m, &folder, &out->program);
+    }
+    if (name_ends(m->name, "weights_config.json") || name_ends(m->name, "constants_config.json"))
+        return read_text(a, m, &folder, &bytes) && read_config(a, folder, bytes);
+    if (is_named(m->name, "serialized_state_dict.") || is_named(m->name, "serialized_constants."))
+        return zip_data(a->c->diags, a->c->arena, a->loc, m, &bytes) &&
+               pt_read_saved(a->c, a->loc, bytes, out);
+    return true;
 }
 
 bool pt_read_archive(Ctx *c, Loc loc, Bytes file, PtArchive *out)
 {
-    Archive     a = {.c = c, .loc = loc, .out = out};
-    ZipDir      d;
-    ZipMember   m;
-    const char *folder;
-    Bytes       text;
+    Archive   a = {.c = c, .loc = loc, .out = out};
+    ZipDir    d;
+    ZipMember m;
 
-    a.entries = map_new(c->arena);
     a.unpacked = map_new(c->arena);
-    if (!zip_open(file, &d))
-        return error_at(c, E_PARSE_MODEL, loc, "not a zip file");
-    for (ZipDir all = d; zip_next(&all, &m);)
-        if (!add_entry(&a, &m))
+    if (!(a.entries = pt_entries(c, loc, file)) || !zip_open(file, &d))
+        return false;
+    while (zip_next(&d, &m))
+        if (!read_member(&a, &m))
             return false;
-    while (zip_next(&d, &m)) {
-        if (name_ends(m.name, "serialized_exported_program.json")) {
-            error_at(c, E_UNSUPPORTED, loc, "the archive is of a version of torch before 2.8");
-            diag_hint(c->diags, "load it by torch.export.load and save it again");
-            return false;
-        }
-        if (name_ends(m.name, "/byteorder") && big_endian(&a, &m))
-            return error_at(c, E_UNSUPPORTED, loc, "the weights are big-endian");
-        if (is_program(m.name)) {
-            if (out->program.at)
-                return error_at(c, E_UNSUPPORTED, loc, "the archive holds several programs");
-            if (!read_text(&a, &m, &folder, &out->program))
-                return false;
-        } else if (name_ends(m.name, "weights_config.json") ||
-                   name_ends(m.name, "constants_config.json")) {
-            if (!read_text(&a, &m, &folder, &text) || !read_config(&a, folder, text))
-                return false;
-        }
-    }
-    if (d.bad)
-        return error_at(c, E_PARSE_MODEL, loc, "the directory of the zip is broken");
     return out->program.at || error_at(c, E_PARSE_MODEL, loc, "the archive holds no program");
 }

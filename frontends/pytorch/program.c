@@ -38,13 +38,23 @@ static uint32_t count_of(Reading *r, const json_t *list, const char *what)
     return 0;
 }
 
-/* The member of a union: {"as_int": 3}. */
+/* The member of a union: {"as_int": 3}; the schema of version 1 has the others, too, as null. */
 static const char *member(const json_t *x, const json_t **value)
 {
-    void *it = json_object_iter((json_t *)(uintptr_t)x);
+    const char *key, *only = NULL;
+    json_t     *v;
 
-    *value = it ? json_object_iter_value(it) : NULL;
-    return it && json_object_size(x) == 1 ? json_object_iter_key(it) : NULL;
+    *value = NULL;
+    json_object_foreach((json_t *)(uintptr_t)x, key, v)
+    {
+        if (json_is_null(v) && json_object_size(x) > 1)
+            continue;
+        if (only)
+            return NULL;
+        only = key;
+        *value = v;
+    }
+    return only;
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
@@ -207,9 +217,12 @@ static InputDim dim_of(Reading *r, const json_t *x)
 
 static PtMeta *meta_of(Reading *r, const json_t *x)
 {
-    const json_t *sizes = json_object_get(x, "sizes"), *dtype = json_object_get(x, "dtype");
-    PtMeta       *m = NEW(r->c->arena, PtMeta);
+    const json_t *inner = json_object_get(x, "meta"), /* of version 1 */
+        *sizes = json_object_get(inner ? inner : x, "sizes"),
+                 *dtype = json_object_get(inner ? inner : x, "dtype");
+    PtMeta *m = NEW(r->c->arena, PtMeta);
 
+    x = inner ? inner : x;
     if (!json_is_integer(dtype))
         bad(r, "the type of a tensor");
     m->dtype_number = json_integer_value(dtype);
@@ -329,6 +342,45 @@ static PtOutput output_of(Reading *r, const json_t *x)
     return out;
 }
 
+/* Version 1: {"inputs_to_parameters": {"arg0_1": "w"}, "buffers_to_mutate": {"add": "s"}, ..}; what
+ * changes stands before the results. */
+static void read_first_signature(Reading *r, const json_t *s, PtProgram *out)
+{
+    static const struct {
+        const char *list;
+        PtInputKind is;
+    } payloads[] = {{"inputs_to_parameters", PT_PARAMETER}, {"inputs_to_buffers", PT_BUFFER}};
+    const json_t  *changed = json_object_get(s, "buffers_to_mutate");
+    const PtGraph *g = &out->graph;
+    size_t         nchanged = json_object_size(changed);
+
+    for (uint32_t i = 0; i < g->nin; i++) {
+        PtInput in = {.kind = PT_USER, .arg = g->in[i]};
+
+        for (uint32_t k = 0; k < COUNT(payloads) && in.arg.kind == PT_TENSOR; k++) {
+            const json_t *name = json_object_get(json_object_get(s, payloads[k].list), in.arg.text);
+
+            if (name) {
+                in.kind = payloads[k].is;
+                in.name = text_of(r, name, "the name of a parameter");
+            }
+        }
+        vec_push(r->c->arena, &out->inputs, in);
+    }
+    for (uint32_t i = 0; i < g->nout; i++) {
+        PtOutput o = {.kind = i < nchanged ? PT_CHANGED : PT_RESULT, .arg = g->out[i]};
+
+        if (i >= nchanged)
+            o.name = intern_printf(r->c->strings, "output_%zu", i - nchanged);
+        else if (o.arg.kind == PT_TENSOR)
+            o.name =
+                text_of(r, json_object_get(changed, o.arg.text), "the name of what is changed");
+        else
+            bad(r, "a tensor that changes");
+        vec_push(r->c->arena, &out->outputs, o);
+    }
+}
+
 static void read_signature(Reading *r, const json_t *s, PtProgram *out)
 {
     const json_t *in = json_object_get(s, "input_specs"), *res = json_object_get(s, "output_specs");
@@ -398,12 +450,14 @@ static void name_tree(Leaves *l, const json_t *tree)
     json_decref(keys);
 }
 
-static void name_results(Reading *r, const json_t *calls, PtProgram *p)
+static void name_results(Reading *r, const json_t *module, PtProgram *p)
 {
-    const json_t *signature = json_object_get(json_array_get(calls, 0), "signature");
-    const char   *text = json_string_value(json_object_get(signature, "out_spec"));
-    json_t *spec = text ? json_read((Bytes){(const uint8_t *)text, strlen(text)}, NULL) : NULL;
-    Leaves  l = {.r = r, .p = p};
+    const json_t *calls = json_object_get(module, "module_call_graph"),
+                 *first = json_object_get(module, "call_spec"), /* of version 1 */
+                     *signature = json_object_get(json_array_get(calls, 0), "signature");
+    const char *text = json_string_value(json_object_get(first ? first : signature, "out_spec"));
+    json_t     *spec = text ? json_read((Bytes){(const uint8_t *)text, strlen(text)}, NULL) : NULL;
+    Leaves      l = {.r = r, .p = p};
 
     if (json_is_array(spec))
         name_tree(&l, json_array_get(spec, 1));
@@ -435,15 +489,19 @@ static void read_all(Reading *r, const json_t *root, PtProgram *out)
     const json_t *module = json_object_get(root, "graph_module");
     const json_t *version = json_object_get(root, "schema_version");
 
-    out->major = json_integer_value(json_object_get(version, "major"));
+    out->major =
+        json_integer_value(json_is_integer(version) ? version : json_object_get(version, "major"));
     out->minor = json_integer_value(json_object_get(version, "minor"));
-    if (!json_is_object(module) || !json_is_object(version)) {
+    if (!json_is_object(module) || out->major < 1) {
         bad(r, "a program of torch.export");
         return;
     }
     read_graph(r, json_object_get(module, "graph"), &out->graph);
-    read_signature(r, json_object_get(module, "signature"), out);
-    name_results(r, json_object_get(module, "module_call_graph"), out);
+    if (json_object_get(json_object_get(module, "signature"), "user_inputs"))
+        read_first_signature(r, json_object_get(module, "signature"), out);
+    else
+        read_signature(r, json_object_get(module, "signature"), out);
+    name_results(r, module, out);
     read_ranges(r, json_object_get(root, "range_constraints"), out);
 }
 
@@ -459,7 +517,7 @@ bool pt_read_program(Ctx *c, Loc loc, Bytes json, PtProgram *out)
                         "the program in the archive is no JSON, from line %d on", error.line);
     read_all(&r, root, out);
     json_decref(root);
-    if (out->major > PT_SCHEMA_MAJOR || (!r.fault && out->major < 5))
+    if (out->major > PT_SCHEMA_MAJOR)
         return error_at(c, E_UNSUPPORTED, loc,
                         "the program is of version %lld.%lld of its schema, not %d",
                         (long long)out->major, (long long)out->minor, PT_SCHEMA_MAJOR);

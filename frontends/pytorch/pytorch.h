@@ -1,6 +1,7 @@
 /* PyTorch: what torch.export saves, a .pt2 archive, to a Relay module; TorchScript is in script.h.
  *
  *   archive.c   the zip: the program as JSON, and the payloads that its names lead to
+ *   saved.c     tensors in pickles, with their cells beside them: what torch.save writes
  *   program.c   the JSON as structs: graphs, their values, the signature
  *   symbols.c   sizes as the program writes them: Symbol('s77', ..), Mul(Integer(2), ..)
  *   table.c     the rows of ops.def           survey.c    all nodes before anything is built
@@ -23,7 +24,8 @@
  *     data/constants/NAME_constants_config.json
  *                                      the same of tensors that the code has
  *
- * Weights are views of the mapped file.  Pickles (sample inputs, custom objects) are never read.
+ * (archive.c tells of those before torch 2.8).  Weights are views of the mapped file.  Pickles are
+ * read as data, where weights are among it; sample inputs and custom objects are never read.
  *
  * Sizes.  A size of an input that is a symbol is a symbolic dimension with the bounds of the
  * program's range constraints; --dim and --shape win over them.  Nodes that compute sizes
@@ -56,6 +58,7 @@ typedef struct {
     DType       dtype;
     bool        known;   /* dtype is one of ours */
     bool        complex; /* pairs of dtype */
+    bool        scaled;  /* quantized */
     int64_t     dtype_number;
     Ints        sizes, strides;
     int64_t     offset; /* in cells */
@@ -68,9 +71,20 @@ typedef struct {
 } PtArchive;
 
 bool pt_is_archive(Bytes file);
+/* Interned name -> ZipMember, of all that are in a zip; NULL with an error, also of weights whose
+ * bytes are in the other order. */
+Map *pt_entries(Ctx *c, Loc loc, Bytes file);
 bool pt_read_archive(Ctx *c, Loc loc, Bytes file, PtArchive *out);
 bool pt_dtype(int64_t number, DType *out);       /* of the programs' ScalarType */
 bool ts_scalar_type(int64_t number, DType *out); /* of TorchScript's, which is another */
+
+/* ---- saved.c ---------------------------------------------------------------------------------------- */
+
+/* A call of _rebuild_tensor_v2 and its sisters: all but the data, of an entry called out->path.
+ * out->name is said in errors. */
+bool pt_pickled_tensor(Ctx *c, Loc loc, const Pickle *p, PtPayload *out);
+/* The tensors of what torch.save wrote, a dictionary, by their keys. */
+bool pt_read_saved(Ctx *c, Loc loc, Bytes zip, PtArchive *out);
 
 /* ---- program.c ------------------------------------------------------------------------------------- */
 

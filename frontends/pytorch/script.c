@@ -311,7 +311,8 @@ const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOption
     const TsFunction *forward;
     TsValue           module;
 
-    if (!ts_open(&s, file) || !ts_load_constants(&s) || !ts_load_module(&s, &module))
+    if (!ts_open(&s, file) || (!ts_is_early(&s) && !ts_load_constants(&s)) ||
+        !ts_load_module(&s, &module))
         return NULL;
     forward = ts_method(module.object->class, "forward");
     if (!forward || !forward->nparams)

@@ -8,6 +8,7 @@
  *
  *   script_token.c   text to tokens            script_parse.c   tokens to trees
  *   script_load.c    classes, functions        script_object.c  pickles to objects
+ *   script_early.c   modules before torch 1.3
  *   script_run.c     statements                script_expr.c    expressions
  *   script_call.c    calls of operators, methods and functions
  *   script_value.c   values                    script_flow.c    what values of the run decide
@@ -71,6 +72,7 @@ typedef enum {
     TS_X_ATTR,  /* kids[0].text */
     TS_X_CALL,  /* kids[0](kids[1] ..), names[i] of those that have one */
     TS_X_INDEX, /* kids[0][kids[1]] */
+    TS_X_SLICE, /* kids[0][kids[1]:kids[2]], None where a bound is left out */
     TS_X_LIST,
     TS_X_TUPLE,
     TS_X_DICT, /* keys and values by turns */
@@ -166,12 +168,13 @@ typedef struct TsValue  TsValue;
 typedef struct TsItems  TsItems;
 typedef struct TsObject TsObject;
 struct TsValue {
-    TsKind      kind;
-    PtTensor   *t;
-    const Idx  *form; /* INT, BOOL (0 or 1): as a form; NULL: e */
-    double      f;    /* FLOAT */
-    const Expr *e;    /* a number that a run decides */
-    int empties;      /* BOOL: 1 if a tensor has no cells, -1 if it has some; 0: something else */
+    TsKind            kind;
+    PtTensor         *t;
+    const Idx        *form; /* INT, BOOL (0 or 1): as a form; NULL: e */
+    double            f;    /* FLOAT */
+    const Expr       *e;    /* a number that a run decides */
+    const Idx        *size; /* BOOL: it asks whether this is 0 (empty), or above it; else NULL */
+    bool              empty;
     const char       *text;   /* STRING */
     TsItems          *items;  /* LIST, TUPLE, DICT (keys and values by turns) */
     TsObject         *object; /* OBJECT; CALLABLE: the one whose method it is */
@@ -268,6 +271,14 @@ const TsFunction *ts_method(const TsClass *class, const char *name);
 bool              ts_entry(Script *s, const char *name, Bytes *out); /* in the root's folder */
 bool              ts_load_module(Script *s, TsValue *out);
 bool              ts_load_constants(Script *s);
+/* A pickle of the archive, with the folder of its cells; path: what its value is called. */
+bool ts_load_pickle(Script *s, const char *pickle, const char *folder, const char *path,
+                    TsValue *out);
+
+/* ---- script_early.c -------------------------------------------------------------------------------------- */
+
+bool ts_is_early(Script *s); /* of torch 1.0 to 1.2 */
+bool ts_load_early(Script *s, TsValue *out);
 
 /* ---- script_run.c, script_expr.c, script_call.c, script_flow.c ---------------------------------------- */
 

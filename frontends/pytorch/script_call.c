@@ -295,6 +295,7 @@ bool ts_call(Frame *f, const TsExpr *x, TsValue *out)
     uint32_t      first = callee ? 1 : 0, n = x->n - first;
     TsValue      *args = NEW_ARRAY(f->s->c->arena, TsValue, n + 1), of;
     const char   *name = x->kind == TS_X_INDEX      ? "torch.__getitem__"
+                         : x->kind == TS_X_SLICE    ? "torch.__getslice__"
                          : x->kind == TS_X_NEGATIVE ? "torch.neg"
                                                     : callee->dotted,
                *target = f->target;

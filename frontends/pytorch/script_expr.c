@@ -196,6 +196,7 @@ static bool eval(Frame *f, const TsExpr *x, TsValue *out)
         }
         return ts_call(f, x, out);
     case TS_X_INDEX:
+    case TS_X_SLICE:
     case TS_X_NEGATIVE: return ts_call(f, x, out);
     }
     return false;

@@ -258,27 +258,30 @@ static bool join_branches(Join *j, const Names *names, const Branch *yes, const 
     return true;
 }
 
-/* Is it a tensor with a dimension that is 0, or (may) may be? */
-static bool empty_tensor(Frame *f, const TsValue *v, bool may)
+/* Is it a tensor that has no cells where `size` is 0, or (NULL) that may have none? */
+static bool empty_tensor(Frame *f, const TsValue *v, const Idx *size)
 {
-    Dims dims;
+    const Idx *cells = idx_const(f->s->c->arith, 1);
+    Dims       dims;
 
     if (!v || v->kind != TS_TENSOR || !ts_dims(f, v, &dims))
         return false;
-    for (uint32_t i = 0; i < dims.n; i++)
-        if (dims.at[i]->lo == 0 && (may || dims.at[i]->hi == 0))
+    for (uint32_t i = 0; i < dims.n; i++) {
+        if (size ? dims.at[i] == size || dims.at[i]->hi == 0 : dims.at[i]->lo == 0)
             return true;
-    return false;
+        cells = idx_mul(f->s->c->arith, cells, dims.at[i]);
+    }
+    return size && cells == size;
 }
 
 /* `if boxes.numel() == 0: keep = torch.empty([0]) else: keep = nms(boxes)`: a branch for a tensor
- * that is empty, which makes empty tensors, stands for what some operators cannot do; ours can, and
- * the other branch makes them, too.  *done: it is such a branch, and the other one was run. */
+ * that is empty, which makes empty tensors or keeps them, stands for what some operators cannot do;
+ * ours can, and the other branch makes them, too.  *done: it is such a branch, and the other one
+ * was run. */
 static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, const Names *names,
                        bool *done)
 {
-    TsBlock guard = cond->empties > 0 ? st->body : st->other,
-            rest = cond->empties > 0 ? st->other : st->body;
+    TsBlock guard = cond->empty ? st->body : st->other, rest = cond->empty ? st->other : st->body;
     const TsValue **before = NEW_ARRAY(f->s->c->arena, const TsValue *, names->n + 1);
     Branch          empty;
 
@@ -290,7 +293,7 @@ static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, con
     for (uint32_t i = 0; i < names->n; i++) {
         before[i] = map_get(f->values, PTR_KEY(names->at[i]));
         if (empty.values[i] && empty.values[i] != before[i] &&
-            !empty_tensor(f, empty.values[i], false))
+            !empty_tensor(f, empty.values[i], cond->size))
             return true;
     }
     if (empty.raised || empty.fields.n)
@@ -303,7 +306,7 @@ static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, con
 
         /* what the guard leaves alone may only change from empty to empty */
         if (empty.values[i] && now != empty.values[i] &&
-            !(empty_tensor(f, empty.values[i], true) && empty_tensor(f, now, true)))
+            !(empty_tensor(f, empty.values[i], NULL) && empty_tensor(f, now, NULL)))
             return ts_error(
                 f, E_UNSUPPORTED,
                 "what '%s' is depends on whether a tensor is empty, which a run decides",
@@ -323,7 +326,7 @@ bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
         return ts_error(f, E_UNSUPPORTED, "sizes that a run decides choose a branch");
     assigned(f->s->c, &names, st->body);
     assigned(f->s->c, &names, st->other);
-    if (cond->empties && !past_guard(f, st, cond, &names, &done))
+    if (cond->size && !past_guard(f, st, cond, &names, &done))
         return false;
     if (done)
         return true;

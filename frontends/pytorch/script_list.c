@@ -391,6 +391,18 @@ bool ts_get_or(TsCall *k)
     return done(k, at != UINT32_MAX ? x->items->list.at[at + 1] : k->n > 2 ? k->at[2] : ts_none());
 }
 
+static void set_key(TsCall *k, TsItems *dict, TsValue *key, const TsValue *v)
+{
+    uint32_t at = key_of(k, dict, key);
+
+    if (at != UINT32_MAX) {
+        dict->list.at[at + 1] = *v;
+        return;
+    }
+    vec_push(k->f->s->c->arena, &dict->list, *key);
+    vec_push(k->f->s->c->arena, &dict->list, *v);
+}
+
 bool ts_set(TsCall *k)
 {
     TsItems *x = changed(k);
@@ -398,16 +410,26 @@ bool ts_set(TsCall *k)
 
     if (!x)
         return false;
-    if (k->at[0].kind != TS_DICT) {
-        if (!position(k, &k->at[1], x->list.n, &at))
-            return false;
+    if (k->at[0].kind == TS_DICT)
+        set_key(k, x, &k->at[1], &k->at[2]);
+    else if (!position(k, &k->at[1], x->list.n, &at))
+        return false;
+    else
         x->list.at[at] = k->at[2];
-    } else if ((at = key_of(k, x, &k->at[1])) != UINT32_MAX) {
-        x->list.at[at + 1] = k->at[2];
-    } else {
-        vec_push(k->f->s->c->arena, &x->list, k->at[1]);
-        vec_push(k->f->s->c->arena, &x->list, k->at[2]);
-    }
+    return done(k, ts_none());
+}
+
+/* dictionary.update(dictionary) */
+bool ts_update(TsCall *k)
+{
+    TsItems       *to = changed(k);
+    const TsItems *from = k->at[1].items;
+
+    if (!to || k->at[0].kind != TS_DICT || k->at[1].kind != TS_DICT)
+        return to && ts_error(k->f, E_IMPORT, "%s is updated by %s",
+                              ts_kind_text(k->f->s, &k->at[0]), ts_kind_text(k->f->s, &k->at[1]));
+    for (uint32_t i = 0, n = from->list.n; i + 1 < n; i += 2)
+        set_key(k, to, &from->list.at[i], &from->list.at[i + 1]);
     return done(k, ts_none());
 }
 

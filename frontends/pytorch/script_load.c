@@ -17,7 +17,12 @@ static bool name_is(Bytes name, const char *end, size_t *root)
     return *root == 0 || name.at[*root - 1] == '/';
 }
 
-/* The folder of all entries: that of data.pkl, beside which there is code. */
+static bool is_root(Bytes name, size_t *root)
+{
+    return name_is(name, "data.pkl", root) || name_is(name, "model.json", root);
+}
+
+/* The folder of all entries: that of data.pkl or model.json, beside which there is code. */
 static bool find_root(Bytes file, Bytes *root)
 {
     ZipDir    d;
@@ -28,7 +33,7 @@ static bool find_root(Bytes file, Bytes *root)
     if (file.n < 4 || memcmp(file.at, "PK\3\4", 4) || !zip_open(file, &d))
         return false;
     while (zip_next(&d, &m)) {
-        if (!data && name_is(m.name, "data.pkl", &n) && n < 1024) {
+        if (!data && is_root(m.name, &n) && n < 1024) {
             data = true;
             *root = (Bytes){m.name.at, n};
         }
@@ -49,33 +54,13 @@ bool ts_is_archive(Bytes file)
 
 bool ts_open(Script *s, Bytes file)
 {
-    ZipDir    d;
-    ZipMember m;
-    Bytes     root, order;
-    size_t    n;
+    Bytes root;
 
-    if (!find_root(file, &root) || !zip_open(file, &d))
+    if (!find_root(file, &root))
         return error_at(s->c, E_PARSE_MODEL, s->loc, "not an archive of TorchScript");
     s->root = intern_n(s->c->strings, root.n ? (const char *)root.at : "", root.n);
-    s->entries = map_new(s->c->arena);
     s->files = map_new(s->c->arena);
-    while (zip_next(&d, &m)) {
-        const char *name;
-
-        if (!m.name.n || memchr(m.name.at, 0, m.name.n))
-            return error_at(s->c, E_PARSE_MODEL, s->loc,
-                            "an entry of the zip has no readable name");
-        name = intern_n(s->c->strings, (const char *)m.name.at, m.name.n);
-        if (map_get(s->entries, PTR_KEY(name)))
-            return error_at(s->c, E_PARSE_MODEL, s->loc, "entry '%s' of the zip is there twice",
-                            name);
-        map_put(s->entries, PTR_KEY(name), DUP_ARRAY(s->c->arena, &m, 1));
-        if (name_is(m.name, "byteorder", &n) &&
-            zip_data(s->c->diags, s->c->arena, s->loc, &m, &order) && order.n >= 3 &&
-            !memcmp(order.at, "big", 3))
-            return error_at(s->c, E_UNSUPPORTED, s->loc, "the weights are big-endian");
-    }
-    return !d.bad || error_at(s->c, E_PARSE_MODEL, s->loc, "the directory of the zip is broken");
+    return (s->entries = pt_entries(s->c, s->loc, file)) != NULL;
 }
 
 bool ts_entry(Script *s, const char *name, Bytes *out)
@@ -90,10 +75,19 @@ bool ts_entry(Script *s, const char *name, Bytes *out)
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* "__torch__.vision.ssd" -> "code/__torch__/vision/ssd.py"; NULL: no such file, or an error. */
+/* The entry of "__torch__.vision.ssd", "code/__torch__/vision/ssd.py"; NULL: there is none. */
+static ZipMember *code_of(Script *s, const char *folder, const char *module)
+{
+    char *path = arena_printf(s->c->arena, "%s%s%s.py", s->root, folder, module);
+
+    for (char *p = path + strlen(s->root) + strlen(folder); *p && strcmp(p, ".py") != 0; p++)
+        *p = *p == '.' ? '/' : *p;
+    return map_get(s->entries, PTR_KEY(intern(s->c->strings, path)));
+}
+
+/* NULL: no such file, or an error. */
 static const TsFile *file_of(Script *s, const char *module)
 {
-    char       *path = arena_printf(s->c->arena, "%scode/%s.py", s->root, module);
     const char *key = intern(s->c->strings, module);
     TsFile     *file;
     ZipMember  *m;
@@ -102,9 +96,8 @@ static const TsFile *file_of(Script *s, const char *module)
     if (map_find(s->files, PTR_KEY(key), (void **)&file))
         return file;
     file = NULL;
-    for (char *p = path + strlen(s->root) + strlen("code/"); *p && strcmp(p, ".py") != 0; p++)
-        *p = *p == '.' ? '/' : *p;
-    m = map_get(s->entries, PTR_KEY(intern(s->c->strings, path)));
+    if (!(m = code_of(s, "code/", module)))
+        m = code_of(s, "libs/", module);
     if (m && zip_data(s->c->diags, s->c->arena, s->loc, m, &text)) {
         file = NEW(s->c->arena, TsFile);
         if (!ts_parse(s->c, s->loc, key, text, file))

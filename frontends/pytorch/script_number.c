@@ -344,15 +344,16 @@ static bool compare_lists(TsCall *k, const char *op)
 }
 
 /* Does it ask whether a size is 0, or above it? */
-static int empties(const char *op, const TsValue *x, const TsValue *y)
+static void note_size(const char *op, const TsValue *x, const TsValue *y, TsValue *out)
 {
     int64_t zero;
 
-    if (!x->form || !y->form || !idx_is_const(y->form, &zero) || zero != 0 || x->form->lo != 0)
-        return 0;
-    return !strcmp(op, "eq") || !strcmp(op, "le")   ? 1
-           : !strcmp(op, "ne") || !strcmp(op, "gt") ? -1
-                                                    : 0;
+    if (out->kind != TS_BOOL || !out->e || !x->form || !y->form || !idx_is_const(y->form, &zero) ||
+        zero != 0 || x->form->lo != 0)
+        return;
+    out->empty = !strcmp(op, "eq") || !strcmp(op, "le");
+    if (out->empty || !strcmp(op, "ne") || !strcmp(op, "gt"))
+        out->size = x->form;
 }
 
 bool ts_compare(TsCall *k)
@@ -378,7 +379,7 @@ bool ts_compare(TsCall *k)
         return done(k, ts_bool(k->f->s, holds(op, a < b ? -1 : a > b)));
     if (!by_run(k, aten_name(k)))
         return false;
-    k->out->empties = k->out->kind == TS_BOOL && k->out->e ? empties(op, x, y) : 0;
+    note_size(op, x, y, k->out);
     return true;
 }
 

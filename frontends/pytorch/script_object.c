@@ -29,51 +29,6 @@ static bool wrong(Loader *l, const char *path, const char *what)
 
 /* ---- tensors -------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const char *class;
-    DType   dtype;
-    PtCells cells;
-} Storage;
-
-static const Storage *storage_of(const char *class)
-{
-    static const Storage types[] = {{"torch.ByteStorage", DT_U8, PT_REAL},
-                                    {"torch.CharStorage", DT_I8, PT_REAL},
-                                    {"torch.ShortStorage", DT_I16, PT_REAL},
-                                    {"torch.IntStorage", DT_I32, PT_REAL},
-                                    {"torch.LongStorage", DT_I64, PT_REAL},
-                                    {"torch.HalfStorage", DT_F16, PT_REAL},
-                                    {"torch.FloatStorage", DT_F32, PT_REAL},
-                                    {"torch.DoubleStorage", DT_F64, PT_REAL},
-                                    {"torch.BoolStorage", DT_BOOL, PT_REAL},
-                                    {"torch.BFloat16Storage", DT_BF16, PT_REAL},
-                                    {"torch.ComplexFloatStorage", DT_F32, PT_COMPLEX},
-                                    {"torch.QInt8Storage", DT_I8, PT_QUANTIZED},
-                                    {"torch.QUInt8Storage", DT_U8, PT_QUANTIZED},
-                                    {"torch.QInt32Storage", DT_I32, PT_QUANTIZED}};
-
-    for (uint32_t i = 0; i < COUNT(types); i++)
-        if (!strcmp(class, types[i].class))
-            return &types[i];
-    return NULL;
-}
-
-static bool ints(Loader *l, const Pickle *p, Ints *out)
-{
-    int64_t *v;
-
-    if ((p->kind != PICKLE_TUPLE && p->kind != PICKLE_LIST) || p->items.n > MAX_RANK)
-        return false;
-    v = NEW_ARRAY(l->s->c->arena, int64_t, p->items.n + 1);
-    for (uint32_t i = 0; i < p->items.n; i++) {
-        if (p->items.at[i]->kind != PICKLE_INT || p->items.at[i]->i < 0)
-            return false;
-        v[i] = p->items.at[i]->i;
-    }
-    *out = (Ints){p->items.n, v};
-    return true;
-}
-
 /* (torch.per_tensor_affine, scale, zero), or (torch.per_channel_affine, scales, zeros, axis) */
 static bool make_scale(Loader *l, const Pickle *p, const char *path, DType t, Ints sizes,
                        const PtScale **out)
@@ -119,37 +74,22 @@ static bool make_scale(Loader *l, const Pickle *p, const char *path, DType t, In
 /* A tensor; of _rebuild_qtensor the fifth argument says its scale. */
 static bool make_tensor(Loader *l, const Pickle *p, const char *path, TsValue *out)
 {
-    Script        *s = l->s;
-    const Pickle  *args = p->args, *id;
-    PtPayload      is = {.name = path, .known = true};
-    const Storage *storage;
-    const Expr    *e;
-    bool           scaled = str_ends(p->text, "qtensor");
+    Script       *s = l->s;
+    const Pickle *args = p->args;
+    PtPayload     is = {.name = path};
+    const Expr   *e;
+    bool          scaled = str_ends(p->text, "qtensor");
 
-    if (args->items.n < 4 || args->items.at[0]->kind != PICKLE_PERSISTENT ||
-        args->items.at[1]->kind != PICKLE_INT)
+    if (!pt_pickled_tensor(s->c, s->loc, p, &is))
+        return false;
+    if (scaled != is.scaled || (scaled && args->items.n < 5))
         return wrong(l, path, "tensor");
-    id = args->items.at[0]->args;
-    if (id->kind != PICKLE_TUPLE || id->items.n < 5 || id->items.at[1]->kind != PICKLE_GLOBAL ||
-        id->items.at[2]->kind != PICKLE_TEXT || !ints(l, args->items.at[2], &is.sizes) ||
-        !ints(l, args->items.at[3], &is.strides) || is.sizes.n != is.strides.n)
-        return wrong(l, path, "tensor");
-    if (!(storage = storage_of(id->items.at[1]->text)))
-        return error_at(s->c, E_UNSUPPORTED, s->loc,
-                        "'%s' has cells of %s, which are not supported", path,
-                        id->items.at[1]->text);
-    if (scaled != (storage->cells == PT_QUANTIZED) || (scaled && args->items.n < 5))
-        return wrong(l, path, "tensor");
-    is.dtype = storage->dtype;
-    is.complex = storage->cells == PT_COMPLEX;
-    is.offset = args->items.at[1]->i;
-    if (!ts_entry(s, arena_printf(s->c->arena, "%s%s", l->folder, id->items.at[2]->text),
-                  &is.data) ||
+    if (!ts_entry(s, arena_printf(s->c->arena, "%s%s", l->folder, is.path), &is.data) ||
         !(e = pt_constant(s->c, s->loc, &is)))
         return false;
     *out = ts_tensor(s, e);
     out->t->constant = path;
-    out->t->cells = storage->cells;
+    out->t->cells = scaled ? PT_QUANTIZED : is.complex ? PT_COMPLEX : PT_REAL;
     return !scaled || make_scale(l, args->items.at[4], path, is.dtype, is.sizes, &out->t->scale);
 }
 
@@ -178,6 +118,14 @@ static bool make_tagged(Loader *l, const Pickle *p, const char *path, TsValue *o
 
     if (!first)
         return wrong(l, path, "list");
+    if (!strcmp(fn, "build_tensor_from_id")) {
+        uint32_t n = l->s->constants ? l->s->constants->list.n : 0;
+
+        if (first->kind != PICKLE_INT || first->i < 0 || first->i >= n)
+            return wrong(l, path, "tensor");
+        *out = l->s->constants->list.at[first->i];
+        return true;
+    }
     if (!strcmp(fn, "restore_type_tag") || str_starts(fn, "build_"))
         return make(l, first, path, out);
     return error_at(l->s->c, E_UNSUPPORTED, l->s->loc, "'%s' is made by %s, which is not known",
@@ -192,7 +140,7 @@ static bool make_call(Loader *l, const Pickle *p, const char *path, TsValue *out
         !strcmp(p->text, "torch._utils._rebuild_tensor") ||
         !strcmp(p->text, "torch._utils._rebuild_qtensor"))
         return make_tensor(l, p, path, out);
-    if (!strcmp(p->text, "torch._utils._rebuild_parameter") && p->args->items.n)
+    if (str_starts(p->text, "torch._utils._rebuild_parameter") && p->args->items.n)
         return make(l, p->args->items.at[0], path, out);
     if (!strcmp(p->text, "collections.OrderedDict"))
         return make_items(l, p, TS_DICT, path, out);
@@ -314,7 +262,8 @@ static bool make(Loader *l, const Pickle *p, const char *path, TsValue *out)
     return ok;
 }
 
-static bool load(Script *s, const char *pickle, const char *folder, const char *path, TsValue *out)
+bool ts_load_pickle(Script *s, const char *pickle, const char *folder, const char *path,
+                    TsValue *out)
 {
     Loader  l = {.s = s, .folder = folder};
     Bytes   bytes;
@@ -328,7 +277,9 @@ static bool load(Script *s, const char *pickle, const char *folder, const char *
 
 bool ts_load_module(Script *s, TsValue *out)
 {
-    return load(s, "data.pkl", "data/", "", out) &&
+    if (ts_is_early(s))
+        return ts_load_early(s, out);
+    return ts_load_pickle(s, "data.pkl", "data/", "", out) &&
            (out->kind == TS_OBJECT ||
             error_at(s->c, E_IMPORT, s->loc, "the archive holds no module, but %s",
                      ts_kind_text(s, out)));
@@ -342,7 +293,7 @@ bool ts_load_constants(Script *s)
         s->constants = ts_items(s, TS_TUPLE, 0, NULL).items;
         return true;
     }
-    if (!load(s, "constants.pkl", "constants/", "CONSTANTS", &v))
+    if (!ts_load_pickle(s, "constants.pkl", "constants/", "CONSTANTS", &v))
         return false;
     if (v.kind != TS_TUPLE && v.kind != TS_LIST)
         return error_at(s->c, E_IMPORT, s->loc, "the constants of the archive are %s",

@@ -210,11 +210,32 @@ static TsExpr *attribute(Parser *p, TsExpr *of)
     return with_kids(x, &kids);
 }
 
+static TsExpr *slice_of(Parser *p, TsExpr *x, TsExpr *of, TsExpr *from)
+{
+    Exprs kids = {0};
+
+    x->kind = TS_X_SLICE;
+    vec_push(p->c->arena, &kids, of);
+    vec_push(p->c->arena, &kids, from);
+    vec_push(p->c->arena, &kids, is(p, TS_SIGN, "]") ? new_expr(p, TS_X_NONE) : value(p));
+    expect(p, "]");
+    return with_kids(x, &kids);
+}
+
 static TsExpr *index_of(Parser *p, TsExpr *of)
 {
     TsExpr *x = new_expr(p, TS_X_INDEX), *at = new_expr(p, TS_X_TUPLE);
     Exprs   kids = {0}, inner = {0};
 
+    if (take(p, ":"))
+        return slice_of(p, x, of, new_expr(p, TS_X_NONE));
+    if (!is(p, TS_SIGN, "]")) {
+        vec_push(p->c->arena, &inner, value(p));
+        if (take(p, ":"))
+            return slice_of(p, x, of, inner.at[0]);
+        if (!take(p, ",") && !is(p, TS_SIGN, "]"))
+            fault(p);
+    }
     list(p, "]", &inner);
     vec_push(p->c->arena, &kids, of);
     vec_push(p->c->arena, &kids, inner.n == 1 ? inner.at[0] : with_kids(at, &inner));

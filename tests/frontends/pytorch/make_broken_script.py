@@ -4,6 +4,7 @@
     python3 make_broken_script.py      (the standard library alone)
 
 broken/goldens.txt has what is said about them."""
+import json
 import os
 import pickle
 import zipfile
@@ -119,3 +120,30 @@ write("list", body=body("y = [x, w]", "return (y)[2]"))
 write("text", body=body('return "text"'))
 write("twice", code=CODE % body("return (self).twice(x, x=x, )") + "  def twice(self: __torch__.Net, x: Tensor) -> Tensor:\n    return x\n")
 write("function", body=body("return __torch__.missing.pad(x)"))
+
+
+# archives of torch 1.0 to 1.2
+
+
+def early(name, cell=None, attributes=b"\x80\x02(ctorch.jit._pickle\nbuild_tensor_from_id\n(K\x00tRt.", **module):
+    cell = {"dims": ["4"], "offset": "0", "strides": ["1"], "dataType": "FLOAT", "data": {"key": "tensors/0"}, **(cell or {})}
+    main = {"torchscriptArena": {"key": "code/net.py"}, "parameters": [{"name": "w", "tensorId": "0"}],
+            "attributes": [{"type": "Tensor", "name": "v", "id": "0"}], "name": "net", **module}
+    with zipfile.ZipFile(os.path.join(FOLDER, "early_" + name + ".pt"), "w") as z:
+        for entry, data in (("version", "1"), ("tensors/0", bytes(16)), ("attributes.pkl", attributes),
+                            ("code/net.py", "op_version_set = 0\ndef forward(self,\n    x: Tensor) -> Tensor:\n  return torch.add(self.w, self.v)\n"),
+                            ("model.json", json.dumps({"protoVersion": "1", "mainModule": main, "tensors": [cell]}))):
+            z.writestr(zipfile.ZipInfo("net/" + entry, (1980, 1, 1, 0, 0, 0)), data)
+
+
+NESTED = {}
+for _ in range(90):
+    NESTED = {"name": "a", "submodules": [NESTED]}
+early("good")
+early("type", {"dataType": "STRING"})
+early("sizes", {"dims": ["-4"]})
+early("large", {"dims": ["4611686018427387904"]})
+early("id", parameters=[{"name": "w", "tensorId": "1"}])
+early("key", torchscriptArena={"key": "../net.py"})
+early("attribute", attributes=b"\x80\x02(ctorch.jit._pickle\nbuild_tensor_from_id\n(K\x09tRt.")
+early("deep", submodules=[NESTED])

@@ -522,6 +522,31 @@ class Detections(nn.Module):
         return out
 
 
+class Heads(nn.Module):
+    """The second half of a detector: boxes that a run counts, decoded where there are any; dictionaries of losses."""
+
+    def forward(self, codes: Tensor, boxes: List[Tensor], scores: Tensor) -> Tuple[Dict[str, Tensor], Tensor, Tensor]:
+        at = torch.where(scores > 0.5)[0]
+        kept = [b[at] for b in boxes]
+        rows = torch.cat([codes[at] for b in boxes])
+        count = 0
+        for b in kept:
+            count += b.size(0)
+        if count > 0:
+            rows = rows.reshape(count, -1)
+        out = (rows * 2.0).reshape(rows.size(0), 6)
+        if count > 0:
+            out = out.reshape(count, -1, 2)
+        losses: Dict[str, Tensor] = {"a": scores}
+        losses.update({"b": scores + 1.0, "a": scores * 3.0})
+        return losses, out, torch.cat(kept)
+
+
+@model
+def heads():
+    return Heads(), {"codes": torch.randn(7, 6), "boxes": [torch.rand(7, 4), torch.rand(7, 4)], "scores": torch.rand(7)}, False
+
+
 @model
 def detections():
     corner = torch.rand(9, 2)
