@@ -6,7 +6,8 @@
  *   loops.c, lift.c   loops                          layout.c   images, NHWC or NCHW; axes
  *   activations.c, cells.c   cell by cell            blocks.c   shapes, blocks of pixels
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
- *   find.c       where, which values                 boxes.c    boxes of which the best are kept
+ *   find.c       where, which values                 boxes.c, anchors.c   boxes, the best of them
+ *   regions.c    regions of images                   proposals.c   regions around anchors
  *   einsum.c     sums of products                    conv.c, volume.c   convolutions
  *   random.c     random numbers                      grid.c     cells between cells
  *   complex.c    complex numbers                     fourier.c  their transforms
@@ -236,6 +237,71 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
 const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores, int64_t most,
                               const Expr *overlap, const Expr *least);
 const Expr *build_picked(const Build *b, const Expr *cells, const Expr *at, const Expr *there);
+
+/* ---- anchors.c -------------------------------------------------------------------------------- */
+
+/* Around the middle of each cell of an image: all sizes with ratio `first`, then the first size
+ * with the other ratios.  steps, offsets: of rows and columns, shares of the image; steps of 0 or
+ * less: a cell. */
+typedef struct {
+    uint32_t nsizes, nratios;
+    double  *sizes, *ratios, *steps, *offsets, first;
+    bool     clip; /* to the image */
+} BuildAnchors;
+const Expr *build_anchors(const Build *b, const Expr *x, const BuildAnchors *a);
+/* Corners, from what a network says, [.., 4], of anchors given as corners, or as middles and sizes;
+ * spread: four factors; most: of logarithms of sizes, 0: any. */
+const Expr *build_decoded(const Build *b, const Expr *x, const Expr *anchors, bool corners,
+                          const double *spread, double most);
+/* Rows by their number, [N, K] of [N, B, ..]; positions by falling scores [N, B]. */
+const Expr *build_rows_at(const Build *b, const Expr *x, const Expr *at);
+const Expr *build_falling(const Build *b, const Expr *scores);
+/* Positions of the boxes [N, B, 4] that stay, by falling scores [N, B], -1 behind them: those with
+ * a score of -inf do not.  ids: NULL, or [N, B] of boxes that are in each other's way. */
+const Expr *build_kept(const Build *b, const Expr *boxes, const Expr *scores, const Expr *ids,
+                       double overlap);
+/* Scores of all but the best k (0: all), and of those that are not valid, become -inf. */
+const Expr *build_best_scores(const Build *b, const Expr *scores, const Expr *valid, int64_t k);
+/* Which of B positions are among `at`, [N, B] of bools. */
+const Expr *build_marked(const Build *b, const Expr *at, int64_t N, int64_t B);
+
+/* ---- regions.c -------------------------------------------------------------------------------- */
+
+/* The largest cells of x [N, C, H, W] in size[0] x size[1] bins of regions [R, 5], the first number
+ * of which says whose they are; 0 of a bin without cells. */
+const Expr *build_roi_pool(const Build *b, const Expr *x, const Expr *regions, const int64_t *size,
+                           double scale);
+/* Boxes [R, 4] of y, x, y, x as shares of images [N, C, H, W], and of which image each is [R], as
+ * images of one size: [R, C, size[0], size[1]]; cells outside an image are `fill`. */
+typedef struct {
+    int64_t size[2];
+    bool    nearest;
+    double  fill;
+} BuildCrops;
+const Expr *build_crops(const Build *b, const Expr *x, const Expr *boxes, const Expr *which,
+                        const BuildCrops *k);
+/* How alike two images [N, C, H, W] are, one of which is moved: for each way the mean over channels
+ * and a window of the products of cells, or of their distances. */
+typedef struct {
+    int64_t kernel, most, stride1, stride2, pad;
+    bool    products;
+} BuildCorrelation;
+const Expr *build_correlation(const Build *b, const Expr *x, const Expr *y,
+                              const BuildCorrelation *k);
+
+/* ---- proposals.c ------------------------------------------------------------------------------ */
+
+/* Boxes around anchors at each place, the best of which become regions. */
+typedef struct {
+    uint32_t nratios, nscales;
+    double  *ratios, *scales, stride, threshold, least; /* least: size in the image */
+    int64_t  before, after; /* how many boxes there are before and behind the choice */
+    bool     corners;       /* what the network says is added to corners */
+} BuildProposals;
+/* scores [N, 2A, H, W], boxes [N, 4A, H, W], sizes of images [N, 3]: regions [N*after, 5] and their
+ * scores [N*after, 1]. */
+bool build_proposals(const Build *b, const BuildProposals *p, const Expr *scores, const Expr *boxes,
+                     const Expr *sizes, const Expr **regions, const Expr **best);
 
 /* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
 

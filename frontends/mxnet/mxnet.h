@@ -9,7 +9,7 @@
  *   node.c        what converters ask of a node: attributes, operands, layouts
  *   table.c       the tables: ops.def, schema.def
  *   describe.c    inputs, outputs and operators as the file has them
- *   math.c nn.c norm.c pool.c shape.c slice.c reduce.c gather.c make.c vision.c boxes.c proposal.c
+ *   math.c nn.c norm.c pool.c shape.c slice.c reduce.c gather.c make.c vision.c boxes.c
  * sample.c recurrent.c attention.c control.c quant.c      converters by family
  *
  * A converter reads n->in and gives results with mx_done and mx_put; false after an error.  Nodes

@@ -1,15 +1,15 @@
 /* Proposals: boxes around anchors at each place, the best of which become regions for what follows.
  */
-#include "frontends/mxnet/mxnet.h"
+#include "frontends/calls.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct {
-    MxNode *n;
-    int64_t N, A, H, W, before,
-        after; /* pictures, anchors; how many boxes before and behind the choice */
-    double stride;
+    const Build          *b;
+    const BuildProposals *of;
+    int64_t               N, A, H, W, before; /* images, anchors, places; boxes before the choice */
+    const Expr           *sizes;
 } Proposals;
 
 /* Halves away from zero, as C rounds. */
@@ -37,32 +37,29 @@ static void anchors_of(double stride, const double *ratios, uint32_t nratios, co
 /* Anchors at all places, [1, H*W*A, 4]. */
 static const Expr *all_anchors(const Proposals *p)
 {
-    MxNode  *n = p->n;
-    uint32_t nratios, nscales;
-    double  *ratios, *scales, *one;
-    int64_t  count = p->H * p->W * p->A;
-    float   *out = arena_array(n->b.c->arena, (size_t)count * 4 + 1, sizeof *out);
+    const BuildProposals *of = p->of;
+    int64_t               count = p->H * p->W * p->A;
+    float                *out = arena_array(p->b->c->arena, (size_t)count * 4 + 1, sizeof *out);
+    double               *one;
 
-    mx_floats(n, "ratios", &nratios, &ratios);
-    mx_floats(n, "scales", &nscales, &scales);
-    if ((int64_t)nratios * nscales != p->A)
-        return mx_error(n, E_IMPORT, "%u ratios and %u scales for %lld anchors", nratios, nscales,
-                        (long long)p->A);
-    one = NEW_ARRAY(n->b.c->arena, double, (size_t)p->A * 4);
-    anchors_of(p->stride, ratios, nratios, scales, nscales, one);
+    if ((int64_t)of->nratios * of->nscales != p->A)
+        return build_error(p->b, E_IMPORT, "%u ratios and %u scales for %lld anchors", of->nratios,
+                           of->nscales, (long long)p->A);
+    one = NEW_ARRAY(p->b->c->arena, double, (size_t)p->A * 4);
+    anchors_of(of->stride, of->ratios, of->nratios, of->scales, of->nscales, one);
     for (int64_t i = 0; i < count * 4; i++) {
         int64_t place = i / (4 * p->A);
         double  at = (double)(i % 2 ? place / p->W : place % p->W);
 
-        out[i] = (float)(one[i % (4 * p->A)] + at * p->stride);
+        out[i] = (float)(one[i % (4 * p->A)] + at * of->stride);
     }
-    return build_const(&n->b, DT_F32, 3, (int64_t[]){1, count, 4}, out);
+    return build_const(p->b, DT_F32, 3, (int64_t[]){1, count, 4}, out);
 }
 
 /* [N, A*k, H, W] as [N, H*W*A, k]. */
 static const Expr *by_place(const Proposals *p, const Expr *x, int64_t k)
 {
-    const Build *b = &p->n->b;
+    const Build *b = p->b;
 
     x = build_reshape(b, x, 5, (int64_t[]){p->N, p->A, k, p->H, p->W});
     x = build_transpose(b, x, 5, (int64_t[]){0, 3, 4, 1, 2});
@@ -77,20 +74,20 @@ static const Expr *column(const Build *b, const Expr *x, int64_t i)
 /* Column i of the pictures' sizes, [N, 1, 1]. */
 static const Expr *info(const Proposals *p, int64_t i)
 {
-    return build_expand_dims(&p->n->b, column(&p->n->b, p->n->in[2], i), 2, 1);
+    return build_expand_dims(p->b, column(p->b, p->sizes, i), 2, 1);
 }
 
 /* Boxes within their pictures, [N, B, 4]. */
 static const Expr *boxes_of(const Proposals *p, const Expr *anchors, const Expr *x)
 {
-    const Build *b = &p->n->b;
+    const Build *b = p->b;
     const Expr  *out[4];
 
     for (int64_t i = 0; i < 2; i++) {
         const Expr *from = column(b, anchors, i), *to = column(b, anchors, 2 + i), *size, *middle,
                    *most = build_by(b, "add", info(p, 1 - i), -1);
 
-        if (mx_bool(p->n, "iou_loss")) {
+        if (p->of->corners) {
             out[i] = build_add(b, from, column(b, x, i));
             out[2 + i] = build_add(b, to, column(b, x, 2 + i));
         } else {
@@ -112,8 +109,8 @@ static const Expr *boxes_of(const Proposals *p, const Expr *anchors, const Expr 
  * -1. */
 static const Expr *filtered(const Proposals *p, const Expr *boxes, const Expr **scores)
 {
-    const Build *b = &p->n->b;
-    double       least = (double)mx_int(p->n, "rpn_min_size");
+    const Build *b = p->b;
+    double       least = p->of->least;
     const Expr  *size = build_by(b, "multiply", info(p, 2), least), *small = NULL, *beyond = NULL,
                *half, *out[4];
     float *cells = arena_array(b->c->arena, (size_t)(p->H * p->W * p->A) * 2, sizeof *cells);
@@ -129,7 +126,7 @@ static const Expr *filtered(const Proposals *p, const Expr *boxes, const Expr **
 
             cells[i * count + k] = (float)(i ? place / p->W : place % p->W);
         }
-        real = build1(b, "trunc", build_by(b, "divide", info(p, 1 - i), p->stride), NULL);
+        real = build1(b, "trunc", build_by(b, "divide", info(p, 1 - i), p->of->stride), NULL);
         at = build_const(b, DT_F32, 3, (int64_t[]){1, count, 1}, cells + i * count);
         at = build2(b, "greater_equal", at, real, NULL);
         small = small ? build2(b, "logical_or", small, is, NULL) : is;
@@ -145,18 +142,10 @@ static const Expr *filtered(const Proposals *p, const Expr *boxes, const Expr **
     return build_concat(b, 4, out, 2);
 }
 
-static const Expr *rows_at(const Build *b, const Expr *x, const Expr *at)
-{
-    TakeAttrs *a = ATTRS(b, TakeAttrs);
-
-    a->axis = a->batch_dims = 1;
-    return build2(b, "take", x, at, a);
-}
-
 /* Positions of the boxes that stay, [N, after]: if they are too few they begin anew. */
 static const Expr *chosen(const Proposals *p, const Expr *boxes, const Expr *scores)
 {
-    const Build            *b = &p->n->b;
+    const Build            *b = p->b;
     NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
     SortAttrs              *by = ATTRS(b, SortAttrs);
     int64_t                 axis = 1;
@@ -169,62 +158,63 @@ static const Expr *chosen(const Proposals *p, const Expr *boxes, const Expr *sco
     in[0] = build_add(b, boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, one));
     in[1] = build_expand_dims(b, scores, 1, 1);
     in[2] = build1(b, "argsort", in[1], by);
-    in[3] = expr_scalar(b->c, DT_I64, (double)p->after);
-    in[4] = expr_scalar(b->c, DT_F32, mx_float(p->n, "threshold"));
+    in[3] = expr_scalar(b->c, DT_I64, (double)p->of->after);
+    in[4] = expr_scalar(b->c, DT_F32, p->of->threshold);
     in[5] = expr_scalar(b->c, DT_F32, -3e38);
-    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, p->after)}, 1);
+    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, p->of->after)}, 1);
     at = build_reshape(b, build_call(b, "vision.non_max_suppression", 6, in, a), 2,
-                       (int64_t[]){p->N, p->after});
+                       (int64_t[]){p->N, p->of->after});
     count = build_by(b, "greater_equal", at, 0);
     count = count ? build_reduce(b, "sum", build_cast(b, count, DT_I64), 1, &axis, true) : NULL;
-    i = build_arange(b, idx_const(b->c->arith, p->after), DT_I64);
+    i = build_arange(b, idx_const(b->c->arith, p->of->after), DT_I64);
     i = build2(b, "floor_mod", i, build_by(b, "maximum", count, 1), NULL);
-    return rows_at(b, at, i);
+    return build_rows_at(b, at, i);
 }
 
-bool mx_proposal(MxNode *n)
+bool build_proposals(const Build *b, const BuildProposals *of, const Expr *scores,
+                     const Expr *boxes, const Expr *sizes, const Expr **regions, const Expr **best)
 {
-    const Build *b = &n->b;
-    TopKAttrs   *top = ATTRS(b, TopKAttrs);
-    const Expr  *scores, *boxes, *anchors, *at, *batch;
-    Proposals    p = {.n = n, .stride = (double)mx_int(n, "feature_stride")};
-    int64_t      count;
+    TopKAttrs  *top = ATTRS(b, TopKAttrs);
+    const Expr *anchors, *at, *batch;
+    Proposals   p = {.b = b, .of = of, .sizes = sizes};
+    int64_t     count, channels;
 
-    if (!mx_rank(n, 0, 4, 4) || !mx_rank(n, 1, 4, 4) || !mx_rank(n, 2, 2, 2))
-        return false;
-    p.N = build_dim(b, n->in[0], 0), p.A = build_dim(b, n->in[0], 1) / 2;
-    p.H = build_dim(b, n->in[0], 2), p.W = build_dim(b, n->in[0], 3);
+    if (expr_rank(scores) != 4 || expr_rank(boxes) != 4 || expr_rank(sizes) != 2)
+        return build_error(b, E_IMPORT, "%s, %s and %s", type_text(b->c, scores->type),
+                           type_text(b->c, boxes->type), type_text(b->c, sizes->type));
+    p.N = build_dim(b, scores, 0), channels = build_dim(b, scores, 1);
+    p.A = channels / 2;
+    p.H = build_dim(b, scores, 2), p.W = build_dim(b, scores, 3);
     count = p.H * p.W * p.A;
-    if (p.A < 1 || p.A > 1024 || p.stride < 1 || build_dim(b, n->in[0], 1) != 2 * p.A ||
-        p.H > 4096 || p.W > 4096 || build_dim(b, n->in[1], 1) != 4 * p.A ||
-        build_dim(b, n->in[2], 1) != 3 || build_dim(b, n->in[2], 0) != p.N)
-        return mx_error(n, E_IMPORT, "%s, %s and %s", type_text(b->c, n->in[0]->type),
-                        type_text(b->c, n->in[1]->type), type_text(b->c, n->in[2]->type));
-    p.before = mx_int(n, "rpn_pre_nms_top_n");
-    p.before = p.before < 1 || p.before > count ? count : p.before;
-    p.after = mx_int(n, "rpn_post_nms_top_n");
-    if (p.after < 1 || p.after > p.before)
-        return mx_error(n, E_UNSUPPORTED, "%lld regions of %lld boxes", (long long)p.after,
-                        (long long)p.before);
+    if (p.A < 1 || p.A > 1024 || of->stride < 1 || channels != 2 * p.A || p.H > 4096 ||
+        p.W > 4096 || build_dim(b, boxes, 0) != p.N || build_dim(b, boxes, 1) != 4 * p.A ||
+        build_dim(b, boxes, 2) != p.H || build_dim(b, boxes, 3) != p.W ||
+        build_dim(b, sizes, 1) != 3 || build_dim(b, sizes, 0) != p.N)
+        return build_error(b, E_IMPORT, "%s, %s and %s", type_text(b->c, scores->type),
+                           type_text(b->c, boxes->type), type_text(b->c, sizes->type));
+    p.before = of->before < 1 || of->before > count ? count : of->before;
+    if (of->after < 1 || of->after > p.before)
+        return build_error(b, E_UNSUPPORTED, "%lld regions of %lld boxes", (long long)of->after,
+                           (long long)p.before);
     if (!(anchors = all_anchors(&p)))
         return false;
-    scores = by_place(&p, build_slice(b, n->in[0], 1, p.A, 2 * p.A), 1);
-    boxes = filtered(&p, boxes_of(&p, anchors, by_place(&p, n->in[1], 4)), &scores);
+    scores = by_place(&p, build_slice(b, scores, 1, p.A, 2 * p.A), 1);
+    boxes = filtered(&p, boxes_of(&p, anchors, by_place(&p, boxes, 4)), &scores);
     scores = build_reshape(b, scores, 2, (int64_t[]){p.N, count});
     top->k = p.before;
     top->axis = 1;
     top->dtype = DT_I64;
     at = scores ? build1(b, "topk", scores, top) : NULL;
-    boxes = rows_at(b, boxes, build_proj(b, at, 1));
+    boxes = build_rows_at(b, boxes, build_proj(b, at, 1));
     scores = build_proj(b, at, 0);
     if (!boxes || !scores)
         return false;
     at = chosen(&p, boxes, scores);
-    boxes = build_reshape(b, rows_at(b, boxes, at), 2, (int64_t[]){p.N * p.after, 4});
-    scores = build_reshape(b, rows_at(b, scores, at), 2, (int64_t[]){p.N * p.after, 1});
+    boxes = build_reshape(b, build_rows_at(b, boxes, at), 2, (int64_t[]){p.N * of->after, 4});
+    *best = build_reshape(b, build_rows_at(b, scores, at), 2, (int64_t[]){p.N * of->after, 1});
     batch = build_expand_dims(b, build_arange(b, idx_const(b->c->arith, p.N), DT_F32), 1, 1);
-    batch = build_reshape(b, build_broadcast(b, batch, 2, (int64_t[]){p.N, p.after}), 2,
-                          (int64_t[]){p.N * p.after, 1});
-    mx_put(n, 1, scores);
-    return mx_done(n, build_concat(b, 2, (const Expr *[]){batch, boxes}, 1));
+    batch = build_reshape(b, build_broadcast(b, batch, 2, (int64_t[]){p.N, of->after}), 2,
+                          (int64_t[]){p.N * of->after, 1});
+    *regions = build_concat(b, 2, (const Expr *[]){batch, boxes}, 1);
+    return *regions && *best;
 }
