@@ -390,7 +390,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     StrBuf body = strbuf(c->arena);
 
     x.index = x.narrow ? d->narrow : d->wide;
-    func_axes(f, x.axis);
+    func_axes(c, f, x.axis);
     d->kernel(out, threads_of(x.axis));
     str_printf(out, " %s(", name);
     print_params(&x, out, &body);

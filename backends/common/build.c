@@ -27,7 +27,7 @@ static DeviceKernel kernel_of(Ctx *c, const Device *d, const Func *f)
         k.buffers += f->params[i].buffer != NULL;
         k.value_bytes += 8; /* a number, or the offset of a buffer */
     }
-    func_axes(f, axis);
+    func_axes(c, f, axis);
     for (int i = 0; i < 3; i++) {
         const Idx *n = axis[AXIS_THREAD_X + i];
         k.threads[i] = !n ? 1 : idx_is_const(n, NULL) ? (uint32_t)n->lo : 0;

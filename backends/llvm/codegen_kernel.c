@@ -246,7 +246,7 @@ bool gen_kernel(Gen *g, const Func *f)
 
     f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, g));
     g->narrow = !func_dims(f) && func_index_fits(f);
-    func_axes(f, g->axis);
+    func_axes(g->c, f, g->axis);
     declare_kernel(g, f);
     gen_begin(g, g->fn, f->name);
     for (uint32_t i = 0; i < f->nparams; i++) {

@@ -225,19 +225,33 @@ static void stmt(Gen *g, const Stmt *s)
 
 /* ---- the function -------------------------------------------------------------------------------- */
 
-/* Member i of a table, as a pointer of that type. */
-static uint32_t member(Gen *g, SpvEnum storage, uint32_t table, uint32_t i, uint32_t type)
+/* Member i of a table. */
+static uint32_t member(Gen *g, SpvEnum storage, uint32_t table, uint32_t i)
 {
     uint32_t address = spv_address(g->s), at;
 
     at =
         OP2(g, OpAccessChain, spv_pointer(g->s, storage, address), table, spv_int(g->s, DT_I32, i));
-    at = emit_op(g, OpLoad, address, storage == SpvPushConstant ? 1 : 3,
-                 (uint32_t[]){at, SpvAligned, 8});
-    return OP1(g, OpBitcast, type, at);
+    return emit_op(g, OpLoad, address, storage == SpvPushConstant ? 1 : 3,
+                   (uint32_t[]){at, SpvAligned, 8});
 }
 
-/* The addresses of buffers: push constants, or in a table that the only one is the address of. */
+/* What it is the address of. */
+static uint32_t pointed(Gen *g, SpvEnum storage, uint32_t type, uint32_t address)
+{
+    return OP1(g, OpBitcast, spv_pointer(g->s, storage, type), address);
+}
+
+/* A member that is a size: two words, the lower one first. */
+static uint32_t size(Gen *g, uint32_t words)
+{
+    if (g->narrow)
+        words = OP2(g, OpCompositeExtract, spv_type(g->s, DT_U32), words, 0);
+    return OP1(g, OpBitcast, spv_type(g->s, g->index), words);
+}
+
+/* Addresses of buffers and sizes, 8 bytes each: push constants, or in a table that the only one is
+ * the address of. */
 static void params(Gen *g)
 {
     uint32_t n = g->f->nparams, push, table;
@@ -249,17 +263,17 @@ static void params(Gen *g)
     table = push = spv_variable(g->s, SpvPushConstant, spv_table(g->s, direct ? n : 1));
     vec_push(g->c->arena, &g->interface, push);
     if (!direct)
-        table = member(g, SpvPushConstant, push, 0, spv_pointer(g->s, storage, spv_table(g->s, n)));
-    for (uint32_t i = 0; i < n && !g->failed; i++) {
-        const Buffer *b = g->f->params[i].buffer;
+        table = pointed(g, storage, spv_table(g->s, n), member(g, SpvPushConstant, push, 0));
+    for (uint32_t i = 0; i < n; i++) {
+        const Param *p = &g->f->params[i];
+        uint32_t     v = member(g, storage, table, i);
 
-        if (!b)
-            emit_fail(g, "sizes that only a run knows");
+        if (p->buffer)
+            emit_know(g, BUFFER_KEY(p->buffer),
+                      pointed(g, SpvPhysicalStorageBuffer,
+                              spv_buffer(g->s, p->buffer->dtype, p->written), v));
         else
-            emit_know(g, BUFFER_KEY(b),
-                      member(g, storage, table, i,
-                             spv_pointer(g->s, SpvPhysicalStorageBuffer,
-                                         spv_buffer(g->s, b->dtype, g->f->params[i].written))));
+            emit_know(g, ATOM_KEY(p->scalar), size(g, v));
     }
 }
 
@@ -283,26 +297,43 @@ static void threads(Gen *g)
     }
 }
 
+/* A number of blocks, which may be a run's, as a u32. */
+static uint32_t blocks_number(Gen *g, const Idx *n)
+{
+    if (idx_is_const(n, NULL))
+        return spv_int(g->s, DT_U32, n->lo);
+    return OP1(g, g->narrow ? OpBitcast : OpUConvert, spv_type(g->s, DT_U32), emit_index(g, n));
+}
+
+/* n / by, rounded up; n is not 0. */
+static uint32_t rounded_up(Gen *g, uint32_t n, uint32_t by)
+{
+    uint32_t u32 = spv_type(g->s, DT_U32), one = spv_int(g->s, DT_U32, 1);
+
+    return OP2(g, OpIAdd, u32, OP2(g, OpUDiv, u32, OP2(g, OpISub, u32, n, one), by), one);
+}
+
 /* More blocks along x than every device has lie in rows along z: the number of such a block; those
  * behind the last one leave. */
 static void unfold(Gen *g)
 {
     const Idx *x = g->axis[AXIS_BLOCK_X], *z = g->axis[AXIS_BLOCK_Z];
-    uint32_t   u32 = spv_type(g->s, DT_U32), at, leave, stay, in;
+    uint32_t   u32 = spv_type(g->s, DT_U32), at, all, row, leave, stay, in;
 
-    if (!x || x->lo <= GROUPS_MOST)
+    if (!x || x->hi <= GROUPS_MOST)
         return;
-    if (z && z->lo > 1) {
+    if (z && z->hi > 1) {
         emit_fail(g, arena_printf(g->c->arena, "%lld blocks along x beside some along z",
-                                  (long long)x->lo));
+                                  (long long)x->hi));
         return;
     }
-    int64_t rows = (x->lo + GROUPS_MOST - 1) / GROUPS_MOST, row = (x->lo + rows - 1) / rows;
+    all = blocks_number(g, x);
+    row = rounded_up(g, all, rounded_up(g, all, spv_int(g->s, DT_U32, GROUPS_MOST)));
     at = OP1(g, OpLoad, spv_vec3(g->s), spv_built_in(g->s, SpvWorkgroupId));
     at = OP2(g, OpCompositeExtract, u32, at, 2);
-    at = OP2(g, OpIMul, u32, at, spv_int(g->s, DT_U32, row));
+    at = OP2(g, OpIMul, u32, at, row);
     g->thread[AXIS_BLOCK_X] = at = OP2(g, OpIAdd, u32, at, g->thread[AXIS_BLOCK_X]);
-    in = OP2(g, OpULessThan, spv_type(g->s, DT_BOOL), at, spv_int(g->s, DT_U32, x->lo));
+    in = OP2(g, OpULessThan, spv_type(g->s, DT_BOOL), at, all);
     leave = spv_id(g->s);
     stay = spv_id(g->s);
     PUT(g->s, &g->code, OpSelectionMerge, stay, 0);
@@ -355,10 +386,10 @@ bool vulkan_function(Spirv *s, const Func *f)
              .known = map_new(c->arena),
              .narrow = func_index_fits(f)};
     g.index = g.narrow ? DT_I32 : DT_I64;
-    func_axes(f, g.axis);
-    for (int a = AXIS_BLOCK_X; a <= AXIS_THREAD_Z; a++)
+    func_axes(c, f, g.axis);
+    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++)
         if (g.axis[a] && !idx_is_const(g.axis[a], NULL))
-            emit_fail(&g, "launches of a size that only a run knows");
+            emit_fail(&g, "blocks of so many threads as only a run knows");
     if (!g.failed) {
         params(&g);
         threads(&g);

@@ -198,8 +198,9 @@ const Func *step_bind(Work *w)
     if (axis == AXIS_COUNT)
         return refuse(w, "there is no axis %s", a->name);
     for (uint32_t i = 0; i < loops.n; i++) {
-        if (!loop_extent_of(stmt_at(w, loops.at[i]), &n))
-            return refuse(w, "its extent is not constant");
+        n = loop_at(w, loops.at[i])->extent->hi;
+        if (axis >= AXIS_THREAD_X && !loop_extent_of(stmt_at(w, loops.at[i]), &n))
+            return refuse(w, "a run decides how many threads that would be");
         if (axis >= AXIS_THREAD_X && w->s->target && w->s->target->max_threads > 1 &&
             n > w->s->target->max_threads)
             return refuse(w, "%lld threads, the target has %u", (long long)n,

@@ -295,11 +295,11 @@ static const Stmt *parse_copy(Parser *p)
     expect(p, "->");
     d.dst = parse_arg(p);
     expect(p, ",");
-    d.bytes = parse_int(p);
+    d.bytes = parse_idx(p);
     expect(p, "bytes");
     expect(p, "to");
     d.to_device = parse_one_of(p, sides, 2, "side") == 0;
-    if (!p->failed && (!d.src.buffer || !d.dst.buffer || d.bytes < 0))
+    if (!p->failed && (!d.src.buffer || !d.dst.buffer || d.bytes->lo < 0))
         parse_fail(p, "copy is between buffers");
     return p->failed ? nothing(p) : stmt_copy(p->c, d);
 }

@@ -362,8 +362,9 @@ static void print_simple(Printer *p, const Stmt *s)
         print_arg(p, &copy->src);
         str_add(out, " -> ");
         print_arg(p, &copy->dst);
-        str_printf(out, ", %" PRId64 " bytes to %s", copy->bytes,
-                   copy->to_device ? "device" : "host");
+        str_add(out, ", ");
+        print_idx(p, copy->bytes);
+        str_printf(out, " bytes to %s", copy->to_device ? "device" : "host");
         return;
     case STMT_INVOKE: print_invoke(p, &s->u.invoke); return;
     case STMT_SWITCH: print_switch(p, s); return;

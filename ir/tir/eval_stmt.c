@@ -121,18 +121,19 @@ static void exec_switch(Eval *e, const Stmt *s)
 static void exec_copy(Eval *e, const CopyData *d)
 {
     Mem     *src = eval_mem(e, d->src.buffer), *dst = eval_mem(e, d->dst.buffer);
+    int64_t  n = eval_idx(e, d->bytes);
     uint8_t *from, *to;
 
     if (!src || !dst)
         return;
     from = src->at + (d->src.offset ? eval_idx(e, d->src.offset) : 0);
     to = dst->at + (d->dst.offset ? eval_idx(e, d->dst.offset) : 0);
-    if (from < src->first || from > src->end || d->bytes > src->end - from || to < dst->first ||
-        to > dst->end || d->bytes > dst->end - to)
-        eval_fail(e, "copy of %" PRId64 " bytes from '%s' to '%s' leaves them", d->bytes,
+    if (n < 0 || from < src->first || from > src->end || n > src->end - from || to < dst->first ||
+        to > dst->end || n > dst->end - to)
+        eval_fail(e, "copy of %" PRId64 " bytes from '%s' to '%s' leaves them", n,
                   d->src.buffer->name, d->dst.buffer->name);
     else
-        memmove(to, from, (size_t)d->bytes);
+        memmove(to, from, (size_t)n);
 }
 
 void eval_stmt(Eval *e, const Stmt *s)

@@ -224,6 +224,7 @@ static const Stmt *map_arms(Mapper *x, const Stmt *s, const Stmt *const *kids)
         CopyData d = s->u.copy;
         d.dst = map_arg(x, d.dst);
         d.src = map_arg(x, d.src);
+        d.bytes = map_idx(x, d.bytes);
         return stmt_copy(c, d);
     }
     case STMT_VIEW: {
@@ -455,6 +456,7 @@ static void visit_arms(const Stmt *s, const TirVisit *v)
     case STMT_COPY:
         visit_arg(v, &s->u.copy.dst);
         visit_arg(v, &s->u.copy.src);
+        idx_visit(s->u.copy.bytes, v);
         break;
     case STMT_VIEW: prim_visit(s->u.view.at, v); break;
     case STMT_INVOKE:

@@ -330,19 +330,26 @@ const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body)
     return func_new(c, g);
 }
 
+typedef struct {
+    Ctx        *c;
+    const Idx **axis;
+} Axes;
+
 static bool note_axis(void *user, const Stmt *s)
 {
-    const Idx     **axis = user;
+    Axes           *x = user;
     const LoopData *l = &s->u.loop;
 
-    if (s->kind == STMT_FOR && l->bind && (!axis[l->bind] || axis[l->bind]->hi < l->extent->hi))
-        axis[l->bind] = l->extent;
+    if (s->kind == STMT_FOR && l->bind)
+        x->axis[l->bind] =
+            x->axis[l->bind] ? idx_max(x->c->arith, x->axis[l->bind], l->extent) : l->extent;
     return true;
 }
 
-void func_axes(const Func *f, const Idx *axis[AXIS_COUNT])
+void func_axes(Ctx *c, const Func *f, const Idx *axis[AXIS_COUNT])
 {
-    TirVisit v = {axis, note_axis, NULL, NULL, NULL};
+    Axes     x = {c, axis};
+    TirVisit v = {&x, note_axis, NULL, NULL, NULL};
 
     for (int i = 0; i < AXIS_COUNT; i++)
         axis[i] = NULL;

@@ -300,9 +300,9 @@ typedef struct {
 } LaunchData;
 
 typedef struct {
-    Arg     dst, src;
-    int64_t bytes;
-    bool    to_device;
+    Arg        dst, src;
+    const Idx *bytes;
+    bool       to_device;
 } CopyData;
 
 /* A buffer whose cell 0 lies where a handle points. */
@@ -489,7 +489,7 @@ uint32_t    func_dims(const Func *f); /* how many parameters before the first po
 const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
 /* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
  * it, NULL where none is. */
-void func_axes(const Func *f, const Idx *axis[AXIS_COUNT]);
+void func_axes(Ctx *c, const Func *f, const Idx *axis[AXIS_COUNT]);
 /* ... and bytes that a block shares; INT64_MAX: what it allocates has no constant size, or too
  * many. */
 int64_t          func_shared_bytes(Ctx *c, const Func *f);

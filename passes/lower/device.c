@@ -14,12 +14,17 @@
 const Stmt *launch_stmt(Ctx *c, const Func *f, const Arg *args, Loc loc)
 {
     LaunchData l = {.kernel = f->name, .nargs = f->nparams, .args = args};
+    IdxSubst  *here = subst_new(c->arith, c->arena); /* the kernel's dimensions as its arguments */
     const Idx *axis[AXIS_COUNT], *one = idx_const(c->arith, 1);
 
-    func_axes(f, axis);
+    for (uint32_t i = 0; i < func_dims(f); i++)
+        subst_bind(here, f->params[i].scalar, args[i].scalar);
+    func_axes(c, f, axis);
     for (int i = 0; i < 3; i++) {
-        l.grid[i] = axis[AXIS_BLOCK_X + i] ? axis[AXIS_BLOCK_X + i] : one;
-        l.block[i] = axis[AXIS_THREAD_X + i] ? axis[AXIS_THREAD_X + i] : one;
+        const Idx *grid = axis[AXIS_BLOCK_X + i], *block = axis[AXIS_THREAD_X + i];
+
+        l.grid[i] = grid ? idx_subst(here, grid) : one;
+        l.block[i] = block ? idx_subst(here, block) : one;
     }
     return stmt_launch(c, l, loc);
 }

@@ -266,17 +266,26 @@ static bool copies_state(const Host *h, const Item *it)
            is_state(h->p, to->index, from->index);
 }
 
+/* What the host of a device reads and writes: the caller's tensors, dimensions. */
+static bool lies_here(const Slot *s)
+{
+    uint64_t at;
+    Place    p = slot_root(s, &at)->place;
+
+    return p == PLACE_INPUT || p == PLACE_OUTPUT || p == PLACE_DIMS;
+}
+
 static void emit_copy(Host *h, const Item *it, StmtList *out)
 {
     const Idx *n = type_cells(h->c, it->in[0].type);
     Arg        a[3] = {{NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-    bool up = it->in[0].slot->place == PLACE_INPUT, down = it->out[0].slot->place == PLACE_OUTPUT;
+    bool       up = lies_here(it->in[0].slot), down = lies_here(it->out[0].slot);
 
     if (n->hi == 0)
         return;
     before(h, out, it, false);
     if (h->p->device && (up || down)) {
-        CopyData d = {a[2], a[1], n->hi * dtype_bytes(it->in[0].type->dtype), up};
+        CopyData d = {a[2], a[1], idx_mulc(h->c->arith, n, dtype_bytes(it->in[0].type->dtype)), up};
         vec_push(h->c->arena, out, stmt_copy(h->c, d));
         return;
     }
@@ -371,7 +380,8 @@ static const Stmt *fetch_condition(Host *h, const Item *it, const Buffer *here)
 {
     Arg to = {here, idx_const(h->c->arith, 0), NULL};
 
-    return stmt_copy(h->c, (CopyData){to, slot_arg(h, it->in[0].slot), 1, false});
+    return stmt_copy(h->c,
+                     (CopyData){to, slot_arg(h, it->in[0].slot), idx_const(h->c->arith, 1), false});
 }
 
 /* The condition of an item as the host sees it: in memory, or, of a device, in `here`. */
@@ -567,70 +577,6 @@ static const Func *main_func(Host *h, const char *entry)
     return func_new(c, f);
 }
 
-static const PlanIO *plan_io(Ctx *c, uint32_t n, const char *const *names, const Type *const *types,
-                             const ModuleIO *info)
-{
-    PlanIO *io = NEW_ARRAY(c->arena, PlanIO, n + 1);
-
-    for (uint32_t i = 0; i < n; i++)
-        io[i] =
-            (PlanIO){names[i], types[i], info ? info[i].layout : NULL, info ? info[i].state : 0};
-    return io;
-}
-
-static const PlanSlot *plan_slots(Program *p, uint32_t *n)
-{
-    PlanSlot *s = NEW_ARRAY(p->c->arena, PlanSlot, p->slots.n + 1);
-
-    *n = 0;
-    for (uint32_t i = 0; i < p->slots.n; i++) {
-        const Slot *from = p->slots.at[i];
-        uint64_t    at;
-        const Slot *root = slot_root(from, &at);
-        if (root->place != PLACE_ARENA || !slot_is_part(from))
-            continue;
-        s[*n] = (PlanSlot){.name = from->name,
-                           .offset = root->offset + at,
-                           .bytes = from->bytes,
-                           .first = from->first,
-                           .last = from->last};
-        if (p->open) {
-            s[*n].at = idx_add(p->c->arith, root->open.offset, slot_way(p->c, from));
-            s[*n].room = from->open.bytes;
-        }
-        ++*n;
-    }
-    return s;
-}
-
-static const PlanKernel *plan_kernels(Kernels *k)
-{
-    PlanKernel *out = NEW_ARRAY(k->c->arena, PlanKernel, k->all.n + 1);
-
-    for (uint32_t i = 0; i < k->all.n; i++) {
-        const Kernel *from = k->all.at[i];
-        StrBuf        text = strbuf(k->c->arena), choices = strbuf(k->c->arena),
-               decisions = strbuf(k->c->arena);
-        if (from->sched) {
-            sched_print(from->sched, &text);
-            decisions_print(from->sched, &decisions);
-            decisions_explain(from->sched, &choices);
-        }
-        out[i] = (PlanKernel){.calls = from->calls,
-                              .func = from->flat,
-                              .te = from->sched ? from->sched->te : NULL,
-                              .schedule = text.at,
-                              .rule = from->rule,
-                              .refused = from->refused,
-                              .decisions = decisions.at,
-                              .choices = choices.at,
-                              .macs = from->macs,
-                              .nworkloads = from->workloads.n,
-                              .workloads = from->workloads.at};
-    }
-    return out;
-}
-
 /* What a process can address: all that a pointer of 32 bits can, and of 64 what the largest
  * machines have. */
 static uint64_t address_space(const Target *t)
@@ -695,6 +641,20 @@ static uint64_t place_where_they_are(Program *p)
     return p->consts.n ? high - low : 0;
 }
 
+/* `open` allocates a device's memory, before any run. */
+static const Plan *no_device_bound(const Program *p)
+{
+    uint32_t i = 0;
+
+    while (!atom_is_open(p->dims.at[i]))
+        i++;
+    error_at(p->c, E_UNSUPPORTED, NO_LOC,
+             "dimension '%s' has no upper bound, and a device's memory is allocated before a run",
+             p->dims.at[i]->name);
+    diag_hint(p->c->diags, "give it one, such as --dim %s=1..512", p->dims.at[i]->name);
+    return NULL;
+}
+
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o)
 {
     const Expr *f = module_func(m, "main");
@@ -709,12 +669,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
     if (!share_layouts(&kernels, m) || !program_of_main(&p, f) || !kernels_finish(&kernels))
         return NULL;
-    if (p.device && (p.dims.n || p.ncells))
-        return error_at(c, E_UNSUPPORTED, NO_LOC,
-                        "dimension '%s' is for a run to decide, which is for CPUs only yet",
-                        p.dims.n    ? p.dims.at[0]->name
-                        : p.bound.n ? p.bound.at[0].dim->name
-                                    : "");
+    if (p.device && p.open)
+        return no_device_bound(&p);
     plan_work(&p, &p.items);
 
     Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};

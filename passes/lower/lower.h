@@ -12,6 +12,7 @@
  *   copies.c      kernels that move values
  *   device.c      launches
  *   host.c        main as TIR, and the plan
+ *   plan_lists.c  what the plan lists of tensors, values and kernels
  *   entry/        what a caller calls, made of main and the plan */
 #ifndef TVMCC_PASSES_LOWER_H
 #define TVMCC_PASSES_LOWER_H
@@ -252,6 +253,14 @@ const Func *copy_kernel(Copies *x, DType t, const Idx *n, bool unless_there);
 /* Copies n cells to a slice of so many, whose number is read from memory; both are the first
  * parameters where one is no number. */
 const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n);
+
+/* ---- plan_lists.c ---- */
+
+/* `info` NULL: nothing is known of layouts and states. */
+const PlanIO     *plan_io(Ctx *c, uint32_t n, const char *const *names, const Type *const *types,
+                          const ModuleIO *info);
+const PlanSlot   *plan_slots(Program *p, uint32_t *n);
+const PlanKernel *plan_kernels(Kernels *k);
 
 /* ---- device.c ---- */
 

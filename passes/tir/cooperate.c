@@ -129,10 +129,11 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
 {
     Ctx        *c = x->c;
     Arith      *A = c->arith;
+    const Idx  *cells;
     int64_t     total;
-    const Stmt *in = spatial_chain(s, &total);
+    const Stmt *in = spatial_chain(c, s, &cells);
 
-    if (in == s)
+    if (in == s || !idx_is_const(cells, &total))
         return s; /* all threads store the same */
     int64_t     rounds = (total + x->threads - 1) / x->threads;
     const Atom *r = atom_var(A, "r", 0, rounds - 1);
@@ -141,7 +142,7 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
     if (rounds > 1) /* what does not change from one filling to the next is then computed once */
         l.rounds = (uint32_t)(rounds <= WRITTEN ? rounds : A_FEW);
 
-    return stmt_for(c, l, chain_at(c, s, in, total, at, rounds * x->threads != total), NO_LOC);
+    return stmt_for(c, l, chain_at(c, s, in, cells, at, rounds * x->threads != total), NO_LOC);
 }
 
 static const Stmt *walk(Coop *x, const Stmt *s)

@@ -10,8 +10,10 @@
  * which is device memory.  All parts keep the whole parameter list.  A nest that no schedule bound
  * gets its outer spatial loops fused and divided among threads; where that cannot be (a reduction,
  * a sort), one thread does it, and its neighbours of that kind in the same launch.  Allocations
- * inside a thread's share become its own (scope `local`); one too large for that keeps the nest to
- * one thread and moves to the arena.  A launch beyond the target's limits is an error.
+ * inside a thread's share become its own (scope `local`), with room for the largest size that a run
+ * may decide; one too large for that moves to the arena, where each thread of loops that a schedule
+ * bound has a part, and keeps other nests to one thread.  A launch beyond the target's limits is an
+ * error.
  * Runs after fill_halo, whose loops are launches like others.  Cost: one walk a function. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
@@ -31,7 +33,7 @@ static int64_t alloc_bytes(Ctx *c, const Buffer *b)
 {
     int64_t elems = 1, origin = 0;
 
-    return buffer_size(c, b, &elems, &origin) ? elems * dtype_bytes(b->dtype) : INT64_MAX;
+    return buffer_size_most(c, b, &elems, &origin) ? elems * dtype_bytes(b->dtype) : INT64_MAX;
 }
 
 static bool has_large(Ctx *c, const Stmt *s)
@@ -96,6 +98,91 @@ static const Stmt *share_in_block(Ctx *c, const Stmt *s)
     return stmt_with_kids(c, s, kids);
 }
 
+/* ---- memory of threads that is too large for them ------------------------------------------------ */
+
+enum { MAX_BOUND = 6 };
+
+typedef struct {
+    uint32_t        n;
+    const LoopData *loop[MAX_BOUND]; /* bound ones, outermost first */
+} Around;
+
+/* A buffer of which each thread has a part, by its number. */
+typedef struct {
+    const Buffer *was, *now;
+    const Idx    *thread;
+} PerThread;
+
+static const Idx *const *with_thread(Ctx *c, const PerThread *x, const Idx *const *index)
+{
+    const Idx **at = NEW_ARRAY(c->arena, const Idx *, x->now->ndim);
+
+    at[0] = x->thread;
+    for (uint32_t i = 1; i < x->now->ndim; i++)
+        at[i] = index[i - 1];
+    return at;
+}
+
+static const Prim *load_part(Ctx *c, void *user, const Prim *p)
+{
+    const PerThread *x = user;
+
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != x->was)
+        return p;
+    return prim_load(c, x->now, with_thread(c, x, p->u.load.index));
+}
+
+static const Stmt *store_part(Ctx *c, void *user, UNUSED const Stmt *was, const Stmt *now)
+{
+    const PerThread *x = user;
+
+    if (now->kind != STMT_STORE || now->u.store.buffer != x->was)
+        return now;
+    return stmt_store(c, x->now, with_thread(c, x, now->u.store.index), now->u.store.value);
+}
+
+static const Stmt *part_in_arena(Parts *x, const Stmt *s, const Around *a)
+{
+    Ctx        *c = x->c;
+    Arith      *A = c->arith;
+    const Idx  *threads = idx_const(A, 1), *at = idx_const(A, 0);
+    Buffer      to = *s->u.buffer;
+    const Idx **extent = NEW_ARRAY(c->arena, const Idx *, to.ndim + 1);
+
+    for (uint32_t i = 0; i < a->n; i++) {
+        const LoopData *l = a->loop[i];
+        threads = idx_mul(A, threads, l->extent);
+        at = idx_add(A, idx_mul(A, at, l->extent), idx_sub(A, idx_atom(A, l->var), l->lo));
+    }
+    extent[0] = threads;
+    for (uint32_t i = 0; i < to.ndim; i++)
+        extent[i + 1] = to.extent[i];
+    to.scope = SCOPE_ARENA;
+    to.ndim++;
+    to.extent = extent;
+    PerThread part = {s->u.buffer, buffer_copy(c, s->u.buffer, to), at};
+    TirMap    m = {.user = &part, .stmt = store_part, .prim = load_part};
+    vec_push(c->arena, &x->shared, ((Param){part.now, NULL, true}));
+    return stmt_map(c, s->kids[0], &m);
+}
+
+/* What a thread allocates, moved to the arena where it is too large. */
+static const Stmt *move_large(Parts *x, const Stmt *s, Around a)
+{
+    const Stmt **kids = NEW_ARRAY(x->c->arena, const Stmt *, s->nkids + 1);
+    bool         in_thread = a.n && a.loop[a.n - 1]->bind >= AXIS_THREAD_X;
+
+    if (s->kind == STMT_FOR && s->u.loop.bind && a.n < MAX_BOUND)
+        a.loop[a.n++] = &s->u.loop;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = move_large(x, s->kids[i], a);
+    s = stmt_with_kids(x->c, s, kids);
+    if (s->kind == STMT_ALLOC && in_thread && alloc_bytes(x->c, s->u.buffer) > LOCAL_LIMIT &&
+        s->u.buffer->scope != SCOPE_SHARED && s->u.buffer->scope != SCOPE_REG && !s->u.buffer->halo)
+        return part_in_arena(x, s, &a);
+    return s;
+}
+
 /* Inside a thread: allocations are its own, and marks of CPUs mean nothing. */
 static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
@@ -115,35 +202,41 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
         return share_alloc(user, now);
     if (scope != SCOPE_ARENA && scope != SCOPE_PRIVATE && scope != SCOPE_STACK)
         return now;
-    Buffer to = *now->u.buffer;
+    Buffer      to = *now->u.buffer;
+    const Idx **most = NEW_ARRAY(c->arena, const Idx *, to.ndim + 1);
+    for (uint32_t i = 0; i < to.ndim; i++)
+        most[i] = idx_const(c->arith, to.extent[i]->hi);
+    to.extent = most;
     to.scope = SCOPE_LOCAL;
     const Buffer *b = buffer_copy(c, now->u.buffer, to);
     return stmt_alloc(c, b, buffer_replace(c, now->kids[0], now->u.buffer, b));
 }
 
-static const Stmt *bound_loop(Ctx *c, const Atom *var, int64_t n, BindAxis axis, const Stmt *body)
+static const Stmt *bound_loop(Ctx *c, const Atom *var, const Idx *n, BindAxis axis,
+                              const Stmt *body)
 {
-    LoopData l = {
-        .var = var, .lo = idx_const(c->arith, 0), .extent = idx_const(c->arith, n), .bind = axis};
+    LoopData l = {.var = var, .lo = idx_const(c->arith, 0), .extent = n, .bind = axis};
 
     return stmt_for(c, l, body, NO_LOC);
 }
 
 /* The chain of outer spatial loops as one, cut into blocks of threads; s itself if there is none.
- */
+ * How many blocks there are a run decides where it decides how many rounds. */
 static const Stmt *bind_outer(Ctx *c, const Stmt *s, int64_t most)
 {
     Arith      *A = c->arith;
-    int64_t     total;
-    const Stmt *in = spatial_chain(s, &total);
+    const Idx  *total;
+    const Stmt *in = spatial_chain(c, s, &total);
 
     if (in == s)
         return s;
-    int64_t     threads = total < most ? total : most, blocks = (total + threads - 1) / threads;
-    const Atom *b = atom_var(A, "b", 0, blocks - 1), *t = atom_var(A, "t", 0, threads - 1);
+    int64_t     threads = total->hi < most ? total->hi : most;
+    const Idx  *blocks = idx_divc(A, idx_addc(A, total, threads - 1), threads);
+    const Atom *b = atom_upto(A, "b", blocks), *t = atom_var(A, "t", 0, threads - 1);
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, b), threads), idx_atom(A, t));
-    const Stmt *body = chain_at(c, s, in, total, at, blocks * threads != total);
-    return bound_loop(c, b, blocks, AXIS_BLOCK_X, bound_loop(c, t, threads, AXIS_THREAD_X, body));
+    const Stmt *body = chain_at(c, s, in, total, at, idx_mulc(A, blocks, threads) != total);
+    return bound_loop(c, b, blocks, AXIS_BLOCK_X,
+                      bound_loop(c, t, idx_const(A, threads), AXIS_THREAD_X, body));
 }
 
 /* ---- what a launch may be ------------------------------------------------------------------------ */
@@ -167,18 +260,17 @@ static bool within_limits(Ctx *c, const Func *f)
     if (t->max_buffers && buffers > t->max_buffers)
         return error_at(c, E_SCHEDULE, f->body->loc, "@%s: %u tensors, the target has %u", f->name,
                         buffers, t->max_buffers);
-    func_axes(f, axis);
+    func_axes(c, f, axis);
     for (int i = 0; i < 3; i++) {
-        if (axis[AXIS_BLOCK_X + i] && idx_is_const(axis[AXIS_BLOCK_X + i], &n) &&
-            n > t->max_blocks[i]) {
+        n = axis[AXIS_BLOCK_X + i] ? axis[AXIS_BLOCK_X + i]->hi : 1;
+        if (n > t->max_blocks[i]) {
             error_at(c, E_SCHEDULE, f->body->loc, "@%s: %lld blocks along %c, the target has %u",
                      f->name, (long long)n, "xyz"[i], t -> max_blocks[i]);
             if (i > 0)
                 diag_hint(c->diags, "fuse the loop with the one that is bound to blockIdx.x");
             return false;
         }
-        if (axis[AXIS_THREAD_X + i] && idx_is_const(axis[AXIS_THREAD_X + i], &n) &&
-            !checked_mul(threads, n, &threads))
+        if (axis[AXIS_THREAD_X + i] && !checked_mul(threads, axis[AXIS_THREAD_X + i]->hi, &threads))
             threads = INT64_MAX;
     }
     if (threads > t->max_threads)
@@ -206,7 +298,8 @@ static void split(Parts *x, const Stmt *s)
     TirMap m = {x, inner, NULL, NULL, NULL};
     if (!is_bound(s) && !has_large(x->c, s))
         s = bind_outer(x->c, s, x->threads);
-    s = cooperate(x->c, stmt_map(x->c, share_in_block(x->c, s), &m));
+    s = move_large(x, share_in_block(x->c, s), (Around){0});
+    s = cooperate(x->c, stmt_map(x->c, s, &m));
     if (x->parts.n && !is_bound(s) &&
         !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
         const Stmt *both[2] = {x->parts.at[x->parts.n - 1], s};

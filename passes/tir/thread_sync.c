@@ -441,7 +441,7 @@ static const Func *sync_func(Ctx *c, void *user, const Func *f)
     (void)user;
     if (f->kind != FUNC_DEVICE)
         return f;
-    func_axes(f, x.axis);
+    func_axes(c, f, x.axis);
     x.numbers = subst_new(c->arith, c->arena);
     stmt_visit(f->body, &(TirVisit){&x, note_number, NULL, NULL, NULL});
     const Stmt *body = walk(&x, f->body, &none);

@@ -21,36 +21,42 @@ const Stmt *buffer_replace(Ctx *c, const Stmt *s, const Buffer *from, const Buff
     return stmt_map(c, s, &m);
 }
 
-const Stmt *spatial_chain(const Stmt *s, int64_t *total)
+const Stmt *spatial_chain(Ctx *c, const Stmt *s, const Idx **total)
 {
-    *total = 1;
-    for (int64_t lo, n; s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL && !s->u.loop.bind &&
-                        !s->u.loop.intrin && idx_is_const(s->u.loop.lo, &lo) &&
-                        idx_is_const(s->u.loop.extent, &n) && n > 0 && *total <= INT32_MAX / n;
+    const Idx *all = *total = idx_const(c->arith, 1);
+
+    for (int64_t lo; s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL && !s->u.loop.bind &&
+                     !s->u.loop.intrin && idx_is_const(s->u.loop.lo, &lo) &&
+                     s->u.loop.extent->hi > 0 && all->hi <= INT32_MAX / s->u.loop.extent->hi;
          s = s->kids[0])
-        *total *= n;
+        *total = all = idx_mul(c->arith, all, s->u.loop.extent);
     return s;
 }
 
-const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const Idx *at,
+/* Of nothing there is no part: 1 then, which nobody divides by. */
+static const Idx *divisor(Ctx *c, const Idx *n)
+{
+    return idx_max(c->arith, n, idx_const(c->arith, 1));
+}
+
+const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, const Idx *total, const Idx *at,
                      bool guard)
 {
     Arith    *A = c->arith;
     IdxSubst *sub = subst_new(A, c->arena);
-    int64_t   step = total;
 
     for (const Stmt *first = s; s != in; s = s->kids[0]) {
-        int64_t n = 1;
-        idx_is_const(s->u.loop.extent, &n);
-        step /= n;
-        const Idx *round = idx_divc(A, at, step);
+        const Idx *step = idx_const(A, 1);
+        for (const Stmt *below = s->kids[0]; below != in; below = below->kids[0])
+            step = idx_mul(A, step, below->u.loop.extent);
+        const Idx *round = idx_div(A, at, divisor(c, step));
         if (s != first) /* of the first there are no more */
-            round = idx_modc(A, round, n);
+            round = idx_mod(A, round, divisor(c, s->u.loop.extent));
         subst_bind(sub, s->u.loop.var, idx_add(A, s->u.loop.lo, round));
     }
     in = stmt_subst(c, in, sub);
     if (!guard)
         return in;
-    Pred inside = pred_and(A, c->arena, PRED_TRUE, idx_sub(A, idx_const(A, total - 1), at));
+    Pred inside = pred_and(A, c->arena, PRED_TRUE, idx_addc(A, idx_sub(A, total, at), -1));
     return stmt_if(c, pred_prim(c, inside), in, NULL);
 }

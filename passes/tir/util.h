@@ -9,9 +9,9 @@ const Stmt *buffer_replace(Ctx *c, const Stmt *s, const Buffer *from, const Buff
 
 /* The chain of spatial loops of constant extent that s begins with: what is inside, and how often
  * it runs; s itself and 1 if there is none. */
-const Stmt *spatial_chain(const Stmt *s, int64_t *total);
+const Stmt *spatial_chain(Ctx *c, const Stmt *s, const Idx **total);
 /* `in`, the inside of that chain, for iteration `at` of all; only below total if `guard`. */
-const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const Idx *at,
+const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, const Idx *total, const Idx *at,
                      bool guard);
 
 /* own_cells.c: the index, whose number of a cell is `flat` (NULL: not known), is another one in

@@ -132,21 +132,23 @@ int32_t tvmrt_vk_fits(DeviceState *state, const tvmcc_kernel_info *kernel)
     return TVMCC_E_DEVICE;
 }
 
-/* The addresses of the arguments, each buffer's with the offset behind it. */
-static int32_t addresses(Vulkan *vk, const tvmcc_arg *args, uint32_t nargs, uint64_t *to,
+/* The arguments, 8 bytes each: addresses of buffers, each with the offset behind it, and sizes. */
+static int32_t arguments(Vulkan *vk, const tvmcc_arg *args, uint32_t nargs, uint64_t *to,
                          uint32_t *n)
 {
     *n = 0;
-    for (uint32_t i = 0; i < nargs; i += 2) {
-        int64_t offset;
+    for (uint32_t i = 0; i < nargs; i++) {
+        uint64_t base = 0, value;
 
         if (*n == MOST_PARAMS)
-            return tvmrt_vk_refuse(vk, "a launch has more than 4096 buffers");
-        if (i + 1 == nargs || args[i].kind != TVMCC_ARG_BUFFER ||
-            args[i + 1].kind != TVMCC_ARG_VALUE || args[i + 1].bytes != sizeof offset)
-            return tvmrt_vk_refuse(vk, "a launch has other arguments than buffers with offsets");
-        memcpy(&offset, args[i + 1].p, sizeof offset);
-        to[(*n)++] = ((const Memory *)args[i].p)->address + (uint64_t)offset;
+            return tvmrt_vk_refuse(vk, "a launch has more than 4096 arguments");
+        if (args[i].kind == TVMCC_ARG_BUFFER)
+            base = ((const Memory *)args[i++].p)->address;
+        if (i == nargs || args[i].kind != TVMCC_ARG_VALUE || args[i].bytes != sizeof value)
+            return tvmrt_vk_refuse(
+                vk, "a launch has other arguments than sizes, and buffers with offsets");
+        memcpy(&value, args[i].p, sizeof value);
+        to[(*n)++] = base + value;
     }
     return TVMCC_OK;
 }
@@ -183,7 +185,7 @@ int32_t tvmrt_vk_launch(void *self, void *kernel, const uint32_t grid[3], const 
     uint64_t table[MOST_PARAMS], address = 0;
     uint32_t n, x = grid[0], z = grid[2];
     VkHandle at;
-    int32_t  rc = addresses(vk, args, nargs, table, &n);
+    int32_t  rc = arguments(vk, args, nargs, table, &n);
 
     (void)block; /* stands in the code */
     if (!rc && n * sizeof *table > PUSH_BYTES) {

@@ -8,7 +8,9 @@
  *   reverse_compute_at last t             what follows the only reduction reads that register
  *
  * Each block that is left is a launch (passes/tir/launches.c); threads of one block read
- * neighbouring cells.  A step that does not fit is left out: the nest then runs as it is. */
+ * neighbouring cells.  Loops of which a run decides the rounds are not fused: blocks along y and z,
+ * or, where there are too few other cells for threads, cut into blocks along x.  A step that does
+ * not fit is left out: the nest then runs as it is. */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -38,11 +40,11 @@ static const BlockData *block_data(const Sched *s, const char *name)
 const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t most)
 {
     const char *thread = intern_printf(s->c->strings, "%s.t", name);
-    int64_t     cells = 0;
+    int64_t     cells = most; /* a run decides */
 
-    if (!sched_loop_extent(s, loop, &cells) || cells < 2 ||
-        !try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", loop,
-                  (long long)(cells < most ? cells : most), name, thread))
+    sched_loop_extent(s, loop, &cells);
+    if (cells < 2 || !try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", loop,
+                               (long long)(cells < most ? cells : most), name, thread))
         return NULL;
     if (!try_step(s, "bind %%%s.b blockIdx.x", name) ||
         !try_step(s, "bind %%%s threadIdx.x", thread))
@@ -50,30 +52,84 @@ const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t mos
     return thread;
 }
 
+/* The spatial loops of a block: those with numbers of rounds, and those that a run decides. */
+typedef struct {
+    Loops       fixed;
+    uint32_t    n;
+    const char *open[MAX_LOOPS];
+    int64_t     most[MAX_LOOPS];
+} Spatial;
+
+static Spatial spatial_loops(const Sched *s, const BlockData *d, const char *name)
+{
+    Spatial x = {0};
+
+    for (uint32_t i = 0; i < d->nspatial && x.n < MAX_LOOPS; i++) {
+        const char *loop = intern_printf(s->c->strings, "%s.%s", name, d->iter[i]->name);
+
+        if (d->iter[i]->below) {
+            x.most[x.n] = d->iter[i]->hi + 1;
+            x.open[x.n++] = loop;
+        } else {
+            loops_add(s, &x.fixed, loop); /* one cell: no loop */
+        }
+    }
+    return x;
+}
+
+/* What a run decides outside, in order. */
+static void turn_out(Sched *s, const Spatial *x)
+{
+    const Loops *fixed = &x->fixed;
+    StrBuf       loops = strbuf(s->c->arena);
+
+    for (uint32_t i = 0; i < x->n; i++)
+        str_printf(&loops, i ? ", %%%s" : "%%%s", x->open[i]);
+    if (x->n && fixed->n)
+        try_step(s, "reorder %s, %s", loops.at, loops_text(s, 1, &fixed));
+}
+
+/* Which loop that a run decides is cut into blocks of threads; x->n: none, the others are.  Only
+ * along x there may be any number of blocks. */
+static uint32_t along_x(const Sched *s, const Spatial *x)
+{
+    uint32_t last = x->n && (!x->fixed.n || x->fixed.cells < LEAST_THREADS) ? x->n - 1 : x->n;
+
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->most[i] > s->target->max_blocks[1] || x->most[i] > s->target->max_blocks[2])
+            return i;
+    return last;
+}
+
 /* The spatial loops of a block as one, by threads; the name of the loop over threads or NULL. */
 static const char *bind_block(Sched *s, const char *name, int64_t most)
 {
-    const BlockData *d = block_data(s, name);
-    StrBuf           loops = strbuf(s->c->arena);
-    uint32_t         n = 0;
-    const char      *outer = NULL;
+    static const char *const axis[] = {"blockIdx.y", "blockIdx.z"};
+    const BlockData         *d = block_data(s, name);
+    const char              *outer;
 
     if (!d || d->opaque || d->nseq)
         return NULL;
-    for (uint32_t i = 0; i < d->nspatial; i++) {
-        int64_t     e = 0;
-        const char *loop = intern_printf(s->c->strings, "%s.%s", name, d->iter[i]->name);
-        if (!sched_loop_extent(s, loop, &e))
-            continue; /* one cell: no loop */
-        str_printf(&loops, n++ ? ", %%%s" : "%%%s", loop);
-        outer = loop;
+    Spatial  x = spatial_loops(s, d, name);
+    uint32_t along = along_x(s, &x), n = 0;
+    if (!x.n && !x.fixed.n)
+        return NULL;
+    turn_out(s, &x);
+    if (along < x.n) {
+        outer = x.open[along];
+    } else {
+        const Loops *fixed = &x.fixed;
+        outer = fixed->at[0];
+        if (fixed->n > 1) {
+            outer = intern_printf(s->c->strings, "%s.f", name);
+            if (!try_step(s, "fuse %s -> %%%s", loops_text(s, 1, &fixed), outer))
+                return NULL;
+        }
     }
-    if (n > 1) {
-        outer = intern_printf(s->c->strings, "%s.f", name);
-        if (!try_step(s, "fuse %s -> %%%s", loops.at, outer))
-            return NULL;
-    }
-    return outer ? bind_cells(s, name, outer, most) : NULL;
+    for (uint32_t i = 0; i < x.n && n < COUNT(axis); i++)
+        if (i != along && x.most[i] <= s->target->max_blocks[1 + n])
+            n += try_step(s, "bind %%%s %s", x.open[i], axis[n]);
+    return bind_cells(s, name, outer, most);
 }
 
 void sched_gpu(Sched *s)

@@ -307,7 +307,12 @@ void sched_gpu_rows(Sched *s)
     }
     const char *last = names[n - 1];
     Loops       outer = iter_loops(s, last, 0, rows);
-    if (rows && !outer.n) { /* of a size that the run decides */
+    for (uint32_t i = 0; i < rows; i++)
+        if (block_of(s, last)->iter[i]->below) { /* the run decides how many rows there are */
+            sched_gpu(s);
+            return;
+        }
+    if (rows && !outer.n) {
         sched_gpu(s);
         return;
     }

@@ -137,7 +137,7 @@ void split_main(Entry *e)
 
 /* A run that is not to wait begins what it asked for; one that failed waits all the same.  The
  * first code that is not 0 counts. */
-void run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state)
+const Prim *run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state)
 {
     Ctx          *c = e->c;
     const Buffer *result = variable(e, code, "result", DT_I32);
@@ -158,7 +158,7 @@ void run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state)
                                  prim_not(c, prim_eq(c, async, num(e, DT_U32, 0))));
     add(e, code, stmt_if(c, begin, code_end(e, &begun), code_end(e, &wait)));
     pass_on(e, code, result);
-    give(e, code, value_of(e, waited));
+    return value_of(e, waited);
 }
 
 static bool count_args(void *user, const Stmt *s)
@@ -399,7 +399,8 @@ static void copy_tensor(Entry *e, Code *code, const CopyData *d, uint32_t tensor
     const Prim *their[2] = {address(e, theirs->buffer), at};
     const Prim *our[2] = {address(e, ours->buffer), prim_index(c, DT_U64, offset_of(e, ours))};
     const Prim *const *to = d->to_device ? our : their, *const *from = d->to_device ? their : our;
-    const Prim        *args[6] = {NULL, to[0], to[1], from[0], from[1], num(e, DT_U64, d->bytes)};
+    const Prim        *args[6] = {NULL,    to[0],   to[1],
+                                  from[0], from[1], prim_index(e->c, DT_U64, d->bytes)};
 
     need(e, &there, "copy", "copy", 6, args);
     add(e, code, stmt_if(c, placed, code_end(e, &there), code_end(e, host)));
@@ -417,8 +418,8 @@ const Stmt *device_copy(Entry *e, const Stmt *s)
     const Prim   *cell = cell_address(e, bytes, offset_of(e, here));
     const Prim   *memory = address(e, there->buffer);
     const Prim   *offset = prim_index(e->c, DT_U64, offset_of(e, there));
-    const Prim   *up[5] = {NULL, memory, offset, cell, num(e, DT_U64, d->bytes)};
-    const Prim   *down[5] = {NULL, cell, memory, offset, num(e, DT_U64, d->bytes)};
+    const Prim   *up[5] = {NULL, memory, offset, cell, prim_index(e->c, DT_U64, d->bytes)};
+    const Prim   *down[5] = {NULL, cell, memory, offset, prim_index(e->c, DT_U64, d->bytes)};
 
     if (d->to_device)
         need(e, &host, "upload", "upload", 5, up);

@@ -86,7 +86,9 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
         threads = one;
     fill_run(e, &code, in, out, params, arena, weights, threads, dims);
     if (state) {
-        run_steps(e, &code, params, state);
+        const Prim *result = run_steps(e, &code, params, state);
+        put_computed(e, &code, dims, out);
+        give(e, &code, result);
         define(e, suffix, "run", exported, 3, all, &code);
         return;
     }

@@ -182,10 +182,10 @@ void define_run_ex(Entry *e, const char *suffix, bool exported);
 /* ---- device.c ---------------------------------------------------------------------------------- */
 
 void define_device_steps(Entry *e);
-/* The state that params bring, checked; its memory; a run over it, to the end of the function. */
+/* The state that params bring, checked; its memory; a run over it, and what it gives. */
 const Buffer *check_state(Entry *e, Code *code, const Buffer *params);
 const Prim   *device_memory(Entry *e, const Buffer *state, bool weights);
-void          run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state);
+const Prim   *run_steps(Entry *e, Code *code, const Buffer *params, const Buffer *state);
 const Stmt   *device_launch(Entry *e, const Stmt *s);
 const Stmt   *device_copy(Entry *e, const Stmt *s);
 
