@@ -13,8 +13,8 @@
 #include <string.h>
 
 static const char *const origins[] = {
-    [FROM_RULE] = "rule",     [FROM_FEATURES] = "features", [FROM_CPU] = "cpu",
-    [FROM_SYSTEM] = "system", [FROM_FILE] = "file",
+    [FROM_RULE] = "rule", [FROM_FEATURES] = "features", [FROM_CPU] = "cpu",
+    [FROM_GPU] = "gpu",   [FROM_SYSTEM] = "system",     [FROM_FILE] = "file",
 };
 
 static void print_table(Driver *driver, const Target *t, const Machine *m)

@@ -266,7 +266,8 @@ struct Target {
     const char   *features;      /* "+avx2,+fma" as LLVM wants it */
     const char   *abi;           /* -mabi= as LLVM wants it; "" for the default */
     const char   *arch, *cpu;    /* "x86", "apple-m1" as the user may spell it; NULL: not a CPU's */
-    const Target *host;          /* of a device target; NULL for CPUs */
+    const char   *gpu;  /* "sm_80", "mali": of a device target, the least it is for; NULL: any */
+    const Target *host; /* of a device target; NULL for CPUs */
     const struct Machine *machine; /* of a file: what work costs there (machine/); NULL: none */
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;

@@ -48,7 +48,7 @@ double device_blocks_held(const Machine *m, double threads, double regs, double 
     double held = (double)m->unit_regs / (threads * regs);
 
     held = fmin(held, (double)m->unit_threads / threads);
-    held = fmin(held, 2 * (double)m->shared_bytes / bytes);
+    held = fmin(held, (double)m->unit_shared / bytes);
     return held < 1 ? 1 : floor(held);
 }
 

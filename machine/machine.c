@@ -1,9 +1,9 @@
 /* The figures of a machine: what is known of it, and rules for the rest (machine.def).
  *
  * A file that was measured says most (file.c); a target without one is known by its CPU's name
- * (cpus.def), its caches better still where it is the machine of the compile.  Where nobody knows,
- * small cores are taken: blocks that are too small for a cache cost a few per cent, blocks that are
- * too large leave it. */
+ * (cpus.def) or its GPU's (gpus.def), its caches better still where it is the machine of the
+ * compile.  Where nobody knows, small cores are taken: blocks that are too small for a cache cost a
+ * few per cent, blocks that are too large leave it. */
 #include "machine/machine.h"
 
 #include <string.h>
@@ -18,6 +18,21 @@ static const struct {
     {#arch, name, {.l1 = l1_kib << 10, .l2 = l2_kib << 10, .l3 = l3_kib##ll << 10, __VA_ARGS__}},
 #include "machine/cpus.def"
 #undef CPU
+};
+
+static const struct {
+    const char *name;
+    Machine     m; /* 0: not known */
+} gpus[] = {
+#define GPU(name, cores, macs, threads, regs, ...) \
+    {name,                                         \
+     {.units = cores,                              \
+      .unit_macs = macs,                           \
+      .unit_threads = threads,                     \
+      .unit_regs = regs,                           \
+      __VA_ARGS__}},
+#include "machine/gpus.def"
+#undef GPU
 };
 
 const Figure figure_table[] = {
@@ -59,11 +74,19 @@ void figure_set(Machine *m, uint32_t figure, double value, Origin from)
     m->from[figure] = (uint8_t)from;
 }
 
-static const Machine *known(const Target *t)
+static const Machine *known_cpu(const Target *t)
 {
     for (size_t i = 0; t->cpu && i < COUNT(cpus); i++)
         if (!strcmp(cpus[i].arch, t->arch) && !strcmp(cpus[i].name, t->cpu))
             return &cpus[i].m;
+    return NULL;
+}
+
+static const Machine *known_gpu(const Target *t)
+{
+    for (size_t i = 0; t->gpu && i < COUNT(gpus); i++)
+        if (!strcmp(gpus[i].name, t->gpu))
+            return &gpus[i].m;
     return NULL;
 }
 
@@ -92,9 +115,12 @@ Machine machine_of(const Target *t)
     Machine             m = {0};
 
     t = t ? t : &none;
-    const Machine *cpu = known(t), here = {.l1 = t->l1_bytes, .l2 = t->l2_bytes, .l3 = t->l3_bytes};
+    const Machine *cpu = known_cpu(t), *gpu = known_gpu(t),
+                  here = {.l1 = t->l1_bytes, .l2 = t->l2_bytes, .l3 = t->l3_bytes};
     if (cpu)
         learn(&m, cpu, FROM_CPU);
+    if (gpu)
+        learn(&m, gpu, FROM_GPU);
     learn(&m, &here, FROM_SYSTEM);
     if (t->machine)
         learn(&m, t->machine, FROM_FILE);

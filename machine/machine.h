@@ -6,6 +6,7 @@
  * operator, and kernel.c and program.c alone a loop.
  *
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
+ *               and GPUs (gpus.def)
  *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
  *   loops.c     ... of sums, windows, and cells that are moved
@@ -39,6 +40,7 @@ typedef enum {
     FROM_RULE,     /* machine.def */
     FROM_FEATURES, /* the target's features */
     FROM_CPU,      /* cpus.def */
+    FROM_GPU,      /* gpus.def */
     FROM_SYSTEM,   /* the machine of the compile says so, for -mcpu=native */
     FROM_FILE      /* a file of --machine= */
 } Origin;

@@ -18,6 +18,15 @@ const char *device_arch(Ctx *c, const Target *t, uint32_t i)
     return *at ? intern_n(c->strings, at, strcspn(at, " ")) : NULL;
 }
 
+const char *device_least_arch(Ctx *c, const Target *t)
+{
+    const char *arch, *last = NULL;
+
+    for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++)
+        last = arch;
+    return last;
+}
+
 bool device_add_arch(Ctx *c, Target *t, const char *arch, ArchOrderFn *comes_before)
 {
     StrBuf      all = strbuf(c->arena);

@@ -53,6 +53,8 @@ void  device_jit_free(Jit *j);
 
 /* The i-th GPU of Target.mcpu; NULL behind the last. */
 const char *device_arch(Ctx *c, const Target *t, uint32_t i);
+/* The last, which all others come before. */
+const char *device_least_arch(Ctx *c, const Target *t);
 /* One more, once, in order; false with E_TARGET recorded: too many. */
 typedef bool ArchOrderFn(const char *a, const char *b);
 bool         device_add_arch(Ctx *c, Target *t, const char *arch, ArchOrderFn *comes_before);

@@ -47,6 +47,7 @@ static void use_model(Target *t, const DeviceModel *m)
     t->vector_regs = m->registers;
     t->shared_bytes = m->shared_bytes;
     t->warp = m->warp;
+    t->gpu = m->name;
 }
 
 /* One of several, by its name. */

@@ -75,7 +75,9 @@ bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         ptx = ptx || cuda_is_ptx(arch);
         best = best ? best : arch;
     }
-    if (least_arch(c, t) >= 80)
+    uint32_t least = least_arch(c, t);
+    t->gpu = intern_printf(c->strings, "sm_%u", least);
+    if (least >= 80)
         for (uint32_t i = 0; i < INTRIN_COUNT; i++)
             t->intrin_ops[i] = cuda_instruction((IntrinId)i) ? 1 : 0;
     if (!ptx) { /* implied, so not written */

@@ -49,24 +49,17 @@ static bool word(Ctx *c, Target *t, const char *name, const char *value)
     return false;
 }
 
-static const char *least(Ctx *c, const Target *t)
-{
-    const char *gpu, *last = NULL;
-
-    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
-        last = gpu;
-    return last;
-}
-
 static bool canonical(Ctx *c, Target *t, StrBuf *text)
 {
-    const char *gpu;
+    const char *gpu, *least, *rest;
 
     if (!*t->mcpu)
         device_add_arch(c, t, "sm_80", comes_before);
     for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
         str_printf(text, " -mcpu=%s", gpu);
-    gpu_functions(t, ARCH_NVPTX, least(c, t));
+    least = device_least_arch(c, t);
+    t->gpu = intern_printf(c->strings, "sm_%u", number_of(least, &rest));
+    gpu_functions(t, ARCH_NVPTX, least);
     return true;
 }
 
@@ -74,7 +67,7 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
 
 static bool kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
 {
-    return llvm_kernel(c, triple, least(c, t), f, out);
+    return llvm_kernel(c, triple, device_least_arch(c, t), f, out);
 }
 
 static bool compile(const void *user, Arena *a, const char *gpu, const char *text, Bytes *out,

@@ -65,6 +65,7 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
         return error_at(c, E_TARGET, NO_LOC, "a warp of these GPUs has %s64 threads, not %u",
                         least < WIDE ? "32 or " : "", t->warp);
     t->warp = t->warp == AS_IT_HAS ? least : t->warp;
+    t->gpu = device_least_arch(c, t);
     gpu_functions(t, ARCH_AMDGPU, device_arch(c, t, 0));
     return true;
 }

@@ -93,6 +93,49 @@ static void test_known(void)
     end();
 }
 
+/* Each GPU that is known is one that a target can name; of several the least counts. */
+static void test_gpus(void)
+{
+    static const struct {
+        const char *name;
+        int64_t     units;
+    } gpus[] = {
+#define GPU(name, units, ...) {name, units},
+#include "machine/gpus.def"
+#undef GPU
+    };
+    static const struct {
+        const char    *prefix, *word;
+        const Backend *backend;
+    } ways[] = {{"sm_", "cuda -arch=", &backend_cuda},
+                {"gfx", "rocm -mcpu=", &backend_rocm},
+                {"apple-", "metal -device=", &backend_metal},
+                {"", "opencl -device=", &backend_opencl}};
+
+    begin();
+    for (size_t i = 0; i < COUNT(gpus); i++) {
+        size_t w = 0;
+        while (!str_starts(gpus[i].name, ways[w].prefix))
+            w++;
+        const char   *text = arena_printf(arena, "%s%s, llvm", ways[w].word, gpus[i].name);
+        const Target *t = ways[w].backend->parse_target(c, text);
+        CHECK(t != NULL);
+        Machine m = machine_of(t);
+        CHECK_INT(m.units, gpus[i].units);
+        CHECK_INT(m.from[FIGURE_units], FROM_GPU);
+    }
+    Machine m = machine_of(backend_cuda.parse_target(c, "cuda -arch=sm_90a -arch=sm_80"));
+    CHECK_INT(m.units, 108);
+    m = machine_of(backend_cuda.parse_target(c, "cuda -arch=compute_90"));
+    CHECK_INT(m.units, 132);
+    m = machine_of(backend_nvptx.parse_target(c, "nvptx -mcpu=sm_90a"));
+    CHECK_INT(m.units, 132);
+    CHECK_INT(m.unit_shared, 228 << 10);
+    m = machine_of(backend_opencl.parse_target(c, "opencl"));
+    CHECK_INT(m.from[FIGURE_units], FROM_RULE);
+    end();
+}
+
 static bool read_text(const char *text, MachineFile *out)
 {
     return machine_read(c->diags, arena, "board", (Bytes){(const uint8_t *)text, strlen(text)},
@@ -422,6 +465,7 @@ int main(void)
     RUN(test_short_sums);
     RUN(test_tables_agree);
     RUN(test_known);
+    RUN(test_gpus);
     RUN(test_fed);
     RUN(test_file);
     RUN(test_faults);
