@@ -7,11 +7,13 @@
  * parallel loop, on its share; a phase without one runs in thread 0.  Where a phase reads or
  * overwrites what another thread wrote in the one before, a barrier lies between: the kernel then
  * takes a scalar %phase and the host calls it once a phase (`phase` ranges over 0..n-1), so that
- * kernels need no barrier of their own.  Neighbours without such a conflict share a phase.  Buffers
- * allocated around several phases are shared by all threads (scope arena), those inside one are
- * private. A parallel loop inside a serial one is divided where each cell that is written belongs
- * to one thread throughout.  Where threads have to meet inside (a recurrent network), every round
- * of the serial loop is a phase, or several:
+ * kernels need no barrier of their own.  Neighbours without such a conflict share a phase, such as
+ * a loop over whole vectors and what is left behind it, whose cells are others.  A loop of one
+ * round around several statements is one around each of them.  Buffers allocated around several
+ * phases are shared by all threads (scope arena), those inside one are private. A parallel loop
+ * inside a serial one is divided where each cell that is written belongs to one thread throughout.
+ * Where threads have to meet inside (a recurrent network), every round of the serial loop is a
+ * phase, or several:
  *
  *   for %t<9 { for %i<64 parallel { .. } }
  *     -> if 1 <= %phase && %phase < 10 { for %t in %phase-1 .. %phase { for %i in .. { .. } } }
@@ -26,9 +28,18 @@
 
 enum { MAX_ROUNDS = 100000 }; /* of a loop whose rounds are phases */
 
+/* A marked loop of one round is thread 0's. */
+static bool is_divided(const Stmt *s)
+{
+    int64_t n;
+
+    return s->kind == STMT_FOR && s->u.loop.parallel &&
+           !(idx_is_const(s->u.loop.extent, &n) && n < 2);
+}
+
 static bool has_parallel(const Stmt *s)
 {
-    if (s->kind == STMT_FOR && s->u.loop.parallel)
+    if (is_divided(s))
         return true;
     for (uint32_t i = 0; i < s->nkids; i++)
         if (has_parallel(s->kids[i]))
@@ -60,7 +71,7 @@ static const Stmt *serial(Ctx *c, const Stmt *s)
 {
     TirMap m = {NULL, drop_parallel, NULL, NULL, NULL};
 
-    return has_parallel(s) ? stmt_map(c, s, &m) : s;
+    return stmt_map(c, s, &m);
 }
 
 /* The buffer whose storage b uses. */
@@ -73,16 +84,18 @@ static const Buffer *root(const Buffer *b)
 
 /* Accesses of a statement, each with the parallel loop around it. */
 typedef struct {
-    const Buffer     *b;
+    const Buffer     *b, *as; /* whose storage it is; as which it is indexed */
     uint32_t          n;
     const Idx *const *index;
     const LoopData   *par;
     bool              store;
 } Access;
 
+typedef VEC(Access) Touch;
+
 typedef struct {
-    Ctx *c;
-    VEC(Access) all;
+    Ctx            *c;
+    Touch           all;
     const LoopData *par;
     Map            *own; /* buffers that every iteration of a parallel loop has for itself */
 } Accesses;
@@ -91,14 +104,14 @@ static void note_access(Accesses *x, const Buffer *b, uint32_t n, const Idx *con
                         bool store)
 {
     if (!map_get(x->own, root(b)->id))
-        vec_push(x->c->arena, &x->all, ((Access){root(b), n, index, x->par, store}));
+        vec_push(x->c->arena, &x->all, ((Access){root(b), b, n, index, x->par, store}));
 }
 
 static bool access_enter(void *user, const Stmt *s)
 {
     Accesses *x = user;
 
-    if (s->kind == STMT_FOR && s->u.loop.parallel && !x->par)
+    if (is_divided(s) && !x->par)
         x->par = &s->u.loop;
     if (s->kind == STMT_ALLOC && x->par)
         map_put(x->own, s->u.buffer->id, x);
@@ -119,6 +132,15 @@ static void access_prim(void *user, const Prim *p)
 {
     if (p->kind == PRIM_LOAD)
         note_access(user, p->u.load.buffer, p->u.load.n, p->u.load.index, false);
+}
+
+/* Whatever the loops do, both touch other cells: those of some dimension lie apart. */
+static bool cells_apart(const Access *a, const Access *b)
+{
+    for (uint32_t d = 0; a->as == b->as && d < a->n && d < b->n; d++)
+        if (a->index[d]->hi < b->index[d]->lo || b->index[d]->hi < a->index[d]->lo)
+            return true;
+    return false;
 }
 
 /* Dimension d of both accesses is k*v + rest with rest in one window of k cells, v the variable of
@@ -174,7 +196,7 @@ static bool threads_apart(Ctx *c, const Stmt *s)
         uint64_t dims = w->n < 64 ? ((uint64_t)1 << w->n) - 1 : 0;
         for (uint32_t j = 0; j < x.all.n; j++) {
             const Access *o = &x.all.at[j];
-            if (o->b != w->b)
+            if (o->b != w->b || (!w->par && !o->par) || cells_apart(w, o))
                 continue;
             if (!w->par || !o->par || o->n != w->n)
                 return false;
@@ -210,14 +232,23 @@ static const Stmt *to_and_fro(Spmd *x, LoopData loop, const Stmt *body, Loc loc)
     return stmt_if(c, even, forward, stmt_for(c, outer, stmt_for(c, once, body, loc), loc));
 }
 
-/* The phase with its parallel loops cut to this thread's share; NULL if serial statements stand
- * beside a parallel loop, or if threads would meet inside (a barrier would be needed there). */
+/* Statements of thread 0 alone: 0 <= -tid. */
+static const Stmt *by_one(Spmd *x, const Stmt *s)
+{
+    Ctx *c = x->c;
+    Pred zero = pred_and(c->arith, c->arena, PRED_TRUE, idx_mulc(c->arith, x->tid, -1));
+
+    return stmt_if(c, pred_prim(c, zero), serial(c, s), NULL);
+}
+
+/* The phase with its parallel loops cut to this thread's share, and what stands beside them done by
+ * thread 0; NULL if threads would meet inside (a barrier would be needed there). */
 static const Stmt *share(Spmd *x, const Stmt *s)
 {
     Ctx   *c = x->c;
     Arith *A = c->arith;
 
-    if (s->kind == STMT_FOR && s->u.loop.parallel) {
+    if (is_divided(s)) {
         LoopData   loop = s->u.loop;
         const Idx *e = loop.extent;
         const Idx *from = idx_div(A, idx_mul(A, e, x->tid), x->nt);
@@ -241,61 +272,36 @@ static const Stmt *share(Spmd *x, const Stmt *s)
         if (!threads_apart(c, s))
             return NULL;
         for (uint32_t i = 0; i < s->nkids; i++)
-            if (!has_parallel(s->kids[i]) || !(kids[i] = share(x, s->kids[i])))
+            if (!(kids[i] =
+                      has_parallel(s->kids[i]) ? share(x, s->kids[i]) : by_one(x, s->kids[i])))
                 return NULL;
         return stmt_with_kids(c, s, kids);
     }
     return NULL;
 }
 
-typedef struct {
-    Ctx *c;
-    Map *read, *written; /* buffer ids */
-} Touch;
-
-static bool touch_stmt(void *user, const Stmt *s)
-{
-    Touch *t = user;
-
-    if (s->kind == STMT_STORE)
-        map_put(t->written, root(s->u.store.buffer)->id, (void *)1);
-    return true;
-}
-
-static void touch_prim(void *user, const Prim *p)
-{
-    Touch *t = user;
-
-    if (p->kind == PRIM_LOAD)
-        map_put(t->read, root(p->u.load.buffer)->id, (void *)1);
-}
-
 static Touch touched(Ctx *c, const Stmt *s)
 {
-    Touch    t = {c, map_new(c->arena), map_new(c->arena)};
-    TirVisit v = {&t, touch_stmt, NULL, touch_prim, NULL};
+    Accesses x = {.c = c, .own = map_new(c->arena)};
 
-    stmt_visit(s, &v);
-    return t;
+    stmt_visit(s, &(TirVisit){&x, access_enter, access_leave, access_prim, NULL});
+    return x.all;
 }
 
-static void touch_add(Touch *to, const Touch *from, uint32_t nbuffers)
+static void touch_add(Ctx *c, Touch *to, const Touch *from)
 {
-    for (uint32_t i = 0; i < nbuffers; i++) {
-        if (map_get(from->read, i))
-            map_put(to->read, i, (void *)1);
-        if (map_get(from->written, i))
-            map_put(to->written, i, (void *)1);
-    }
+    for (uint32_t i = 0; i < from->n; i++)
+        vec_push(c->arena, to, from->at[i]);
 }
 
-static bool conflict(const Touch *a, const Touch *b, uint32_t nbuffers)
+/* One stores what the other touches. */
+static bool conflict(const Touch *a, const Touch *b)
 {
-    for (uint32_t i = 0; i < nbuffers; i++) {
-        bool aw = map_get(a->written, i) != NULL, bw = map_get(b->written, i) != NULL;
-        if ((aw && (bw || map_get(b->read, i))) || (bw && map_get(a->read, i)))
-            return true;
-    }
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t j = 0; j < b->n; j++)
+            if (a->at[i].b == b->at[j].b && (a->at[i].store || b->at[j].store) &&
+                !cells_apart(&a->at[i], &b->at[j]))
+                return true;
     return false;
 }
 
@@ -308,15 +314,6 @@ typedef struct {
 } Piece;
 
 typedef VEC(Piece) PieceList;
-
-/* Statements of thread 0 alone: 0 <= -tid. */
-static const Stmt *by_one(Spmd *x, const Stmt *s)
-{
-    Ctx *c = x->c;
-    Pred zero = pred_and(c->arith, c->arena, PRED_TRUE, idx_mulc(c->arith, x->tid, -1));
-
-    return stmt_if(c, pred_prim(c, zero), serial(c, s), NULL);
-}
 
 /* The statements of a sequence, each with its share of parallel loops, joined where threads need
  * not meet between them.  Was anything divided? */
@@ -334,6 +331,33 @@ static bool undo_allocs(Spmd *x, uint32_t n)
 {
     x->around->n = n;
     return false;
+}
+
+/* Statements inside of loops of one round, each in loops of its own; false if they are not so. */
+static bool units_of(Spmd *x, const Stmt *s, PieceList *out)
+{
+    Ctx      *c = x->c;
+    PieceList in = {0};
+    uint32_t  around = x->around->n;
+    int64_t   n;
+    VEC(const Stmt *) loops = {0};
+
+    for (s = peel_allocs(x, s); s->kind == STMT_FOR && idx_is_const(s->u.loop.extent, &n) && n == 1;
+         s = peel_allocs(x, s->kids[0]))
+        vec_push(c->arena, &loops, s);
+    for (uint32_t i = around; i < x->around->n; i++)
+        if (x->around->at[i]->scope == SCOPE_REG)
+            return undo_allocs(x, around);
+    if (s->kind != STMT_SEQ || !pieces_of(x, s, &in))
+        return undo_allocs(x, around);
+    for (uint32_t i = 0; i < in.n; i++) {
+        Piece p = in.at[i];
+
+        for (uint32_t k = loops.n; k-- > 0;)
+            p.s = stmt_with_kids(c, loops.at[k], &p.s);
+        vec_push(c->arena, out, p);
+    }
+    return true;
 }
 
 /* A serial loop in whose rounds threads meet: its statements as pieces; false if that cannot be. */
@@ -378,21 +402,22 @@ static bool pieces_of(Spmd *x, const Stmt *s, PieceList *out)
     for (uint32_t i = 0; i < n; i++) {
         Piece p = {.touch = touched(c, part[i])};
 
-        if (has_parallel(part[i]) && !(p.s = share(x, part[i])) && rounds_of(x, part[i], out)) {
+        if (has_parallel(part[i]) && !(p.s = share(x, part[i])) &&
+            (units_of(x, part[i], out) || rounds_of(x, part[i], out))) {
             divided = fresh = true;
             continue;
         }
         divided = divided || p.s;
         if (!p.s)
             p.s = by_one(x, part[i]);
-        if (fresh || conflict(&out->at[out->n - 1].touch, &p.touch, c->next_buffer)) {
+        if (fresh || conflict(&out->at[out->n - 1].touch, &p.touch)) {
             vec_push(c->arena, out, p);
         } else {
             Piece      *last = &out->at[out->n - 1];
             const Stmt *both[2] = {last->s, p.s};
 
             last->s = stmt_seq(c, 2, both);
-            touch_add(&last->touch, &p.touch, c->next_buffer);
+            touch_add(c, &last->touch, &p.touch);
         }
         fresh = false;
     }
@@ -507,7 +532,7 @@ static const Func *spmd_func(Ctx *c, void *user, const Func *f)
     Func g = *f;
     g.nparams = nparams;
     g.params = params;
-    g.body = share_allocs(c, s, allocs.n, allocs.at, several || nphases > 1);
+    g.body = share_allocs(c, serial(c, s), allocs.n, allocs.at, several || nphases > 1);
     return func_new(c, g);
 }
 
