@@ -364,6 +364,8 @@ double  device_mma_cycles(const Machine *m, const DeviceTile *t);
 /* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
  * all, 4 too. */
 double thread_balance(int64_t n);
+/* So many equal parts are even enough for any number of this machine's threads. */
+bool even_parts(const Machine *m, int64_t n);
 /* What share of an image's rows two threads both read when they divide blocks of rows, then
  * channels: all of one block, none of an even number. */
 double rows_shared(int64_t blocks);

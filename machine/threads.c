@@ -13,6 +13,11 @@ double thread_balance(int64_t n)
     return 0.8 * two + 0.2 * four;
 }
 
+bool even_parts(const Machine *m, int64_t n)
+{
+    return n >= m->cores && thread_balance(n) >= limit_balance_rows(m);
+}
+
 double rows_shared(int64_t blocks)
 {
     return blocks % 2 ? 1 / (double)blocks : 0;

@@ -324,5 +324,9 @@ void sched_conv2d(Sched *s)
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */
     if (!s->refusal && has_block(s, "pad"))
-        pad_marks(s, blocked ? NULL : z.group < z.o ? "%oc" : oc > 1 ? "%yb" : "%g");
+        pad_marks(s, blocked             ? NULL
+                     : z.group < z.o     ? "%oc"
+                     : oc > 1 && yb == 1 ? NULL
+                     : oc > 1            ? "%yb"
+                                         : "%g");
 }

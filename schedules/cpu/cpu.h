@@ -13,7 +13,8 @@
  *   recurrent.c  LSTM, GRU, RNN                        scan.c  running sums
  *   transpose.c  what lies across its operand: tiles turned in registers
  *   tile.c       the register tile of all products
- *   injective.c  the rest */
+ *   injective.c  the rest
+ *   divide.c     loops that threads divide */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
 
@@ -94,6 +95,9 @@ int64_t row_blocks(const Sched *s, int64_t y);
  * whose blocks are estimated by what a cell loads and computes. */
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
+/* Divides nested loops, outermost first, among the threads: the first one, or as many as one loop
+ * of this name as are even parts (divide.c).  False: nothing is divided. */
+bool divide_loops(Sched *s, const char *name, const char *const *loops, uint32_t n);
 /* What a cell of the block loads and computes. */
 CellWork cell_work(const Stmt *block);
 

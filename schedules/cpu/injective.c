@@ -375,6 +375,18 @@ static const char *vectors_loop(Sched *s, const char *block, int64_t vectors)
     return "vo";
 }
 
+/* Threads divide all of the block's loops but the innermost; false if they cannot. */
+static bool divide_rows(Sched *s, const char *block)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    const char      *loops[TE_MAX_AXES];
+    uint32_t         n = 0;
+
+    for (uint32_t i = 0; i + 1 < d->nspatial && n < COUNT(loops); i++)
+        loops[n++] = intern_printf(s->c->strings, "%s.%s", block, d->iter[i]->name);
+    return divide_loops(s, intern_printf(s->c->strings, "%s.u", block), loops, n);
+}
+
 /* Can threads divide the rows? */
 static bool has_rows(Sched *s, const char *block)
 {
@@ -587,8 +599,8 @@ void pad_marks(Sched *s, const char *at)
                  (long long)lanes))
         try_step(s,
                  n % lanes >= limit_least_rest(&m) ? "vectorize %%pad.vi" : "vectorize %%pad.vi#0");
-    if (!at)
-        try_step(s, "parallel %%pad.%s", b->u.block.iter[b->u.block.nspatial - 2]->name);
+    if (!at && !is_tiny_kernel(s))
+        divide_rows(s, "pad");
 }
 
 /* Rows of a channel at a time, where there are enough of these for all threads; else all of them

@@ -103,6 +103,8 @@ void conv2d_planar(Sched *s)
             kw = iter_extent(s, "conv", "kw");
     int64_t     y = iter_extent(s, "conv", "y"), stride = group_row(s).stride;
     int64_t     sum = kh * kw * (c ? c : 1), work = o * y * x * sum;
+    bool        alone = is_tiny(s, work);
+    Machine     m = machine_of(s->target);
     const char *out;
 
     out = prepare_anchor(s, "conv", false);
@@ -122,8 +124,10 @@ void conv2d_planar(Sched *s)
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.tile.pixels);
         step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.tile.nv);
         step(s, "reorder %%yo, %%conv.x, %%oi, %%yi");
+        /* Few outputs are no parts for threads: these take rows, which share one copy. */
+        bool few = !alone && !even_parts(&m, loop_extent(s, "og"));
         if (has_block(s, "pad"))
-            pad_marks(s, "%og");
+            pad_marks(s, few ? NULL : "%og");
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
         step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%yi, %%xi", c ? "%conv.c, " : "");
         sums_in_registers(s, "conv", "xo");
@@ -132,12 +136,12 @@ void conv2d_planar(Sched *s)
         step(s, "vectorize %%xi");
         step(s, "unroll %%oi, %%yi");
         step(s, "unroll %%conv.kw");
-        if (!is_tiny(s, work))
-            try_step(s, "parallel %%og");
+        if (!alone)
+            divide_loops(s, "u", (const char *const[]){"og", "yo", "xo"}, few ? 3 : 1);
         return;
     }
     if (out)
         step(s, "reverse_compute_at %s %%conv.y", out);
-    if (!is_tiny(s, work))
-        try_step(s, "parallel %%conv.o");
+    if (!alone)
+        divide_loops(s, "u", (const char *const[]){"conv.o", "conv.y"}, 2);
 }
