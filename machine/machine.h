@@ -387,8 +387,8 @@ double products_ns(const Machine *m, int64_t macs);
 /* Nanoseconds of so many multiply-adds, or of reading and writing so many bytes, whichever is more.
  */
 double work_ns(const Machine *m, double macs, double bytes);
-/* ... that a second thread saves of such a kernel, in which threads meet `meets` times. */
-double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets);
+/* ... that a second thread saves of a kernel of so many, in which threads meet `meets` times. */
+double second_thread_saves(const Machine *m, double ns, int64_t meets);
 /* What threads cost that meet so often: each waits for the other; that need not meet, at the end.
  */
 double meeting_ns(const Machine *m, int64_t meets);

@@ -70,9 +70,9 @@ double work_ns(const Machine *m, double macs, double bytes)
     return compute > moved ? compute : moved;
 }
 
-double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets)
+double second_thread_saves(const Machine *m, double ns, int64_t meets)
 {
-    return work_ns(m, macs, bytes) / 2 - (double)(meets * m->sync_ns);
+    return ns / 2 - (double)(meets * m->sync_ns);
 }
 
 double meeting_ns(const Machine *m, int64_t meets)

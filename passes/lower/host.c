@@ -207,7 +207,9 @@ static double saved_ns(const Host *h, const ItemList *items)
             bytes += operand_bytes(it->in[k].slot, meets);
         for (uint32_t k = 0; k < it->nout; k++)
             bytes += it->out[k].slot->bytes;
-        ns += second_thread_saves(&m, (double)it->kernel->macs, (double)bytes, meets);
+        double work = work_ns(&m, (double)it->kernel->macs, (double)bytes);
+        ns += second_thread_saves(&m, work > it->kernel->by_cells ? work : it->kernel->by_cells,
+                                  meets);
     }
     return ns;
 }

@@ -311,7 +311,22 @@ CellWork cell_work(const Stmt *block)
     return w;
 }
 
-bool is_tiny_kernel(const Sched *s)
+static void see_product(void *user, const Prim *p)
+{
+    *(bool *)user |= p->kind == PRIM_MUL || p->kind == PRIM_FMA || p->kind == PRIM_INTRIN;
+}
+
+/* It sums products, whose tiles load little. */
+static bool sums_products(const Stmt *block)
+{
+    bool product = false;
+
+    if (block->u.block.nreduce)
+        stmt_visit(block, &(TirVisit){.user = &product, .prim = see_product});
+    return product;
+}
+
+double cpu_cells_ns(const Sched *s)
 {
     const char *names[64];
     uint32_t    n = sched_blocks(s, names, COUNT(names));
@@ -322,7 +337,15 @@ bool is_tiny_kernel(const Sched *s)
         const Stmt *b = sched_block(s, names[i]);
         CellWork    w = cell_work(b);
 
-        ns += (double)block_work(s, names[i]) * cell_ns(&m, &w);
+        ns += sums_products(b) ? products_ns(&m, block_work(s, names[i]))
+                               : (double)block_work(s, names[i]) * cell_ns(&m, &w);
     }
-    return too_short(&m, ns);
+    return ns;
+}
+
+bool is_tiny_kernel(const Sched *s)
+{
+    Machine m = machine_of(s->target);
+
+    return too_short(&m, cpu_cells_ns(s));
 }

@@ -283,6 +283,21 @@ static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
     return true;
 }
 
+/* Threads take panels, where these are parts even enough, else tiles of rows, of all panels. */
+static void divide_panels(Sched *s, const GemmPlan *p)
+{
+    Machine m = machine_of(s->target);
+    int64_t width = p->tile.nv * p->lanes, panels = ceil_div(p->z.n, width);
+    int64_t tiles = p->any_rows ? 1 : ceil_div(p->rows, p->tile.pixels);
+    /* The last panel may be narrow. */
+    double balance = thread_balance(panels) * (double)p->z.n / (double)(panels * width);
+
+    if (tiles > 1 && balance < limit_balance_panels(&m) && thread_balance(tiles) > balance)
+        step(s, "parallel %%t");
+    else if (p->z.n > width)
+        step(s, "parallel %%nc");
+}
+
 void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
@@ -366,8 +381,10 @@ void sched_dense(Sched *s)
     tile_marks(s, &tile);
     if (!alone && z.b > 1)
         step(s, "parallel %%%s", batch ? batch : batch_loop(s));
-    else if (!alone && (parts > 1 || z.n > width))
-        step(s, "parallel %%%s", parts > 1 ? "mb" : "nc");
+    else if (!alone && parts > 1)
+        step(s, "parallel %%mb");
+    else if (!alone)
+        divide_panels(s, &p);
     step(s, "outline %%t -> @gemm");
     if (has_block(s, "panel") && !turn_marks(s, "panel", !alone && !own_panel))
         spatial_marks(s, "panel");

@@ -572,6 +572,19 @@ static const char *pixels_of_widened(const Stmt *b)
     return b->u.block.iter[b->u.block.nspatial - 2]->name;
 }
 
+/* Rows, of which threads then compute those that they have copied; else what there is. */
+static void divide_copy(Sched *s)
+{
+    const BlockData *d = &sched_block(s, "pad")->u.block;
+    Machine          m = machine_of(s->target);
+    const char      *y = intern_printf(s->c->strings, "pad.%s", d->iter[d->nspatial - 2]->name);
+
+    if (even_parts(&m, loop_extent(s, y)))
+        try_step(s, "parallel %%%s", y);
+    else
+        divide_rows(s, "pad");
+}
+
 void pad_marks(Sched *s, const char *at)
 {
     int64_t     lo = 0, n = 0, lanes = cpu_lanes(s);
@@ -600,7 +613,7 @@ void pad_marks(Sched *s, const char *at)
         try_step(s,
                  n % lanes >= limit_least_rest(&m) ? "vectorize %%pad.vi" : "vectorize %%pad.vi#0");
     if (!at && !is_tiny_kernel(s))
-        divide_rows(s, "pad");
+        divide_copy(s);
 }
 
 /* Rows of a channel at a time, where there are enough of these for all threads; else all of them
