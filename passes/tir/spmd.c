@@ -87,6 +87,7 @@ typedef struct {
     const Buffer     *b, *as; /* whose storage it is; as which it is indexed */
     uint32_t          n;
     const Idx *const *index;
+    const Idx *const *line; /* [n] position in the dimensions from this one on, as one */
     const LoopData   *par;
     bool              store;
 } Access;
@@ -100,11 +101,28 @@ typedef struct {
     Map            *own; /* buffers that every iteration of a parallel loop has for itself */
 } Accesses;
 
+static const Idx *const *lines_of(Ctx *c, const Buffer *b, uint32_t n, const Idx *const *index)
+{
+    const Idx **line = NEW_ARRAY(c->arena, const Idx *, n + 1);
+    int64_t     cells = 1, extent;
+
+    for (uint32_t d = n; d-- > 0;) {
+        line[d] = index[d];
+        if (d + 1 < n && cells > 0)
+            line[d] = idx_add(c->arith, idx_mulc(c->arith, index[d], cells), line[d + 1]);
+        if (n != b->ndim || !idx_is_const(b->extent[d], &extent) ||
+            !checked_mul(cells, extent, &cells))
+            cells = 0; /* not known */
+    }
+    return line;
+}
+
 static void note_access(Accesses *x, const Buffer *b, uint32_t n, const Idx *const *index,
                         bool store)
 {
     if (!map_get(x->own, root(b)->id))
-        vec_push(x->c->arena, &x->all, ((Access){root(b), b, n, index, x->par, store}));
+        vec_push(x->c->arena, &x->all,
+                 ((Access){root(b), b, n, index, lines_of(x->c, b, n, index), x->par, store}));
 }
 
 static bool access_enter(void *user, const Stmt *s)
@@ -134,11 +152,19 @@ static void access_prim(void *user, const Prim *p)
         note_access(user, p->u.load.buffer, p->u.load.n, p->u.load.index, false);
 }
 
-/* Whatever the loops do, both touch other cells: those of some dimension lie apart. */
+static bool ranges_apart(const Idx *a, const Idx *b)
+{
+    return a->hi < b->lo || b->hi < a->lo;
+}
+
+/* Whatever the loops do, both touch other cells: those of some dimension lie apart, or of a line of
+ * the innermost ones. */
 static bool cells_apart(const Access *a, const Access *b)
 {
-    for (uint32_t d = 0; a->as == b->as && d < a->n && d < b->n; d++)
-        if (a->index[d]->hi < b->index[d]->lo || b->index[d]->hi < a->index[d]->lo)
+    if (a->as != b->as || a->n != b->n)
+        return false;
+    for (uint32_t d = 0; d < a->n; d++)
+        if (ranges_apart(a->index[d], b->index[d]) || ranges_apart(a->line[d], b->line[d]))
             return true;
     return false;
 }
@@ -348,7 +374,7 @@ static bool units_of(Spmd *x, const Stmt *s, PieceList *out)
     for (uint32_t i = around; i < x->around->n; i++)
         if (x->around->at[i]->scope == SCOPE_REG)
             return undo_allocs(x, around);
-    if (s->kind != STMT_SEQ || !pieces_of(x, s, &in))
+    if (x->round || s->kind != STMT_SEQ || !pieces_of(x, s, &in))
         return undo_allocs(x, around);
     for (uint32_t i = 0; i < in.n; i++) {
         Piece p = in.at[i];
