@@ -131,6 +131,8 @@ const Func *step_parallel(Work *w)
         return NULL;
     for (uint32_t i = 0; i < loops.n; i++) {
         Sites outer = loops_around_site(w, NO_SITE, loops.at[i]);
+        if (loop_at(w, loops.at[i])->vector)
+            return refuse(w, "its rounds are lanes of a vector");
         for (uint32_t k = 0; k < outer.n; k++)
             if (loop_at(w, outer.at[k])->parallel)
                 return refuse(w, "it lies inside the parallel loop %%%s",
