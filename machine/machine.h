@@ -192,6 +192,16 @@ typedef enum { WRITTEN_NONE, WRITTEN_COLUMNS, WRITTEN_ALL } Written;
 /* Cycles of a tile of so many pixels, a vector each. */
 double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
                      Written written);
+/* Windows of plain images: so many, each of so many rows of so many cells, read from rows of so
+ * many; of the padded copy so many rows, 0: there is none. */
+typedef struct {
+    double images, y, x, in_x, copied;
+    Window window;
+} PlainWindows;
+/* Cycles with vectors of so many lanes; the rows of a window first, then its columns, or all of its
+ * cells at once. */
+double plain_windows_cycles(const Machine *m, int64_t lanes, const PlainWindows *p,
+                            bool rows_first);
 /* Cycles of a tile of so many outputs, which share a vector of each of so many plain rows in each
  * step, `stride` cells apart. */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,

@@ -134,12 +134,13 @@ static const Tensor *windows(Ctx *c, const OpCall *call, const Pool *p, const Te
     return te_reduce(c, "pool", t, a, comb, r, prim_cast(c, t, te_at(c, x, at)));
 }
 
-/* A maximum of rows first, then of its cells side by side: kh + kw steps instead of kh * kw, of
- * which the first read plain vectors at any stride. */
-static const Tensor *rows_first(Ctx *c, const OpCall *call, const Pool *p, const Tensor *d)
+/* Rows first, then their cells side by side: kh + kw steps instead of kh * kw, of which the first
+ * read plain vectors at any stride. */
+static const Tensor *rows_first(Ctx *c, const OpCall *call, const Pool *p, const Tensor *d,
+                                Combiner comb, DType t)
 {
     const Type   *out = call->out[0];
-    const Tensor *x = padded(c, p, d, comb_identity(c, COMB_MAX, d->buffer->dtype));
+    const Tensor *x = padded(c, p, d, comb_identity(c, comb, d->buffer->dtype));
     const Idx    *dims[4] = {out->dims[0], out->dims[1], out->dims[2], x->buffer->extent[3]};
     Axes          a = te_axes(c, 4, dims, pool_axes);
     Axes          r = te_raxes(c, 1, &p->k[0], window_axes);
@@ -147,27 +148,32 @@ static const Tensor *rows_first(Ctx *c, const OpCall *call, const Pool *p, const
                            idx_add(c->arith, idx_mulc(c->arith, a.at[2], p->stride[0]),
                                    idx_mulc(c->arith, r.at[0], p->dilation[0])),
                            a.at[3]};
-    const Tensor *rows =
-        te_reduce(c, "rows", out->dtype, a, COMB_MAX, r, prim_cast(c, out->dtype, te_at(c, x, at)));
+    const Tensor *rows = te_reduce(c, "rows", t, a, comb, r, prim_cast(c, t, te_at(c, x, at)));
 
     a = te_axes(c, 4, out->dims, pool_axes);
     r = te_raxes(c, 1, &p->k[1], window_axes + 1);
     const Idx *from[4] = {a.at[0], a.at[1], a.at[2],
                           idx_add(c->arith, idx_mulc(c->arith, a.at[3], p->stride[1]),
                                   idx_mulc(c->arith, r.at[0], p->dilation[1]))};
-    return te_reduce(c, "pool", out->dtype, a, COMB_MAX, r, te_at(c, rows, from));
+    return te_reduce(c, "pool", t, a, comb, r, te_at(c, rows, from));
+}
+
+static const Tensor *pooled(Ctx *c, const OpCall *call, const Pool *p, const Tensor *d,
+                            Combiner comb, DType t)
+{
+    const Pool2dAttrs *a = call->attrs;
+
+    return !strcmp(a->algorithm, "rows") ? rows_first(c, call, p, d, comb, t)
+                                         : windows(c, call, p, d, comb, t);
 }
 
 bool te_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    const Pool2dAttrs *a = call->attrs;
-    Pool               p;
+    Pool p;
 
-    if (!pool_sizes(c, call->loc, a, call->in[0], &p))
+    if (!pool_sizes(c, call->loc, call->attrs, call->in[0], &p))
         return false;
-    out[0] = !strcmp(a->algorithm, "rows")
-                 ? rows_first(c, call, &p, in[0])
-                 : windows(c, call, &p, in[0], COMB_MAX, call->out[0]->dtype);
+    out[0] = pooled(c, call, &p, in[0], COMB_MAX, call->out[0]->dtype);
     return true;
 }
 
@@ -235,7 +241,7 @@ bool te_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 
     if (!pool_sizes(c, call->loc, call->attrs, call->in[0], &p))
         return false;
-    const Tensor *sum = windows(c, call, &p, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
+    const Tensor *sum = pooled(c, call, &p, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
 
     return average(c, call, sum, &a, count(c, call, &p, &a), out);

@@ -23,6 +23,8 @@ const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 /* algorithm_conv2d.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in
  * blocks of `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes);
+/* algorithm_pool2d.c: cycles of a pool's windows on plain data, by its best algorithm. */
+double plain_pool_cycles(const Ctx *c, const Expr *call);
 
 /* How often each node is used in the functions of a module, by node. */
 Map     *count_uses(Ctx *c, const Module *m);

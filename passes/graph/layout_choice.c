@@ -184,14 +184,19 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
 }
 
+static bool has_windows(const Expr *e)
+{
+    return call_is(e, "nn.max_pool2d") || call_is(e, "nn.avg_pool2d");
+}
+
 /* Cells that one cell of the result looks at. */
 static double window(const Expr *e)
 {
-    const Pool2dAttrs *a = ATTRS_OF(Pool2dAttrs, e);
-
-    if (!call_is(e, "nn.max_pool2d") && !call_is(e, "nn.avg_pool2d"))
+    if (!has_windows(e))
         return 1;
-    return a->pool_size.n == 2 ? (double)(a->pool_size.at[0] * a->pool_size.at[1]) : 1;
+    const int64_t *k = ATTRS_OF(Pool2dAttrs, e)->pool_size.at;
+
+    return (double)(k[0] * k[1]);
 }
 
 /* Cycles that rows of a plain result take which are made of several by turns; vectors of a block's
@@ -209,16 +214,16 @@ static double weaving(const Choice *s, const Chooser *x, double n)
 
 static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 {
-    double n = cells(&s->plan, x->dims, layout), size = window(x->e);
-    double weave = layout ? 0 : weaving(s, x, n);
+    double n = cells(&s->plan, x->dims, layout);
 
     /* A convolution's kernel does it before it stores. */
     if (layout && call_op(x->e)->fusion <= FUSE_BROADCAST &&
         call_is(call_arg(x->e, 0), "nn.conv2d"))
         return n / lanes_a_cycle(s, layout);
 
-    /* Windows on plain rows are gathered; whole images are vectors too. */
-    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + weave +
+    if (!layout && has_windows(x->e))
+        return plain_pool_cycles(s->c, x->e) + moves(s, n);
+    return n * window(x->e) / lanes_a_cycle(s, layout) + (layout ? 0 : weaving(s, x, n)) +
            moves(s, n);
 }
 

@@ -14,6 +14,7 @@ typedef struct {
     int64_t  y, x, channels, lanes;
     int64_t  pad, again; /* cells of the padded copy; of its rows that two groups read, */
     int64_t  maxima;     /* cells of a row's maxima */
+    int64_t  stored;     /* cells that are stored for a row of the result before it reads them */
     int64_t  group;      /* rows of the result that are made together, */
     int64_t  chains;     /* vectors of maxima, */
     SumSizes sums;       /* which are these */
@@ -27,7 +28,7 @@ static void decide_pool_rows(Sched *s, void *plan)
     RowsPlan  *p = plan;
     Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
-    int64_t    vectors = ceil_div(p->x > 0 ? p->x : 1, p->lanes);
+    int64_t    vectors = ceil_div(p->stored > 0 ? p->stored : 1, p->lanes);
 
     for (int64_t g = p->y; g > 0; g = g > 1 ? divisor_upto(p->y, g - 1) : 0) {
         int64_t groups = p->y / g, cells = p->pad + p->again * (groups - 1);
@@ -60,6 +61,7 @@ static void pool_rows(Sched *s, int64_t lanes)
         int64_t rows = iter_extent(s, "pad", "y"), stride = y > 1 ? rows / y : rows;
         p.again = (rows - stride * y) * iter_extent(s, "pad", "x");
     }
+    p.stored = p.maxima ? p.maxima : p.pad ? iter_extent(s, "pad", "x") : n;
     if (p.maxima)
         p.sums = sum_sizes(s, "rows", false);
     if (loop_extent(s, "pool.y") < 1)
