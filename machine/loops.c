@@ -104,13 +104,13 @@ double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t p
     return larger(larger(units, loads / m->loads), chain) + rounds;
 }
 
-/* Beginning an image, and a row of the result. */
+/* Beginning an image, and a row of the result; what all of it takes at best. */
 #define BEGIN_IMAGE 10
 #define BEGIN_ROW 2
+#define AT_BEST 0.75
 
-/* A vector of results whose cells lie `stride` apart is put together of as many.  Images of 3 to 64
- * cells a side, 2x2 by 2 to 5x5 by 2, took 0.7 to 1.3 of this, those of 3 and 5 up to 1.6; of 14 by
- * 5x5 by 2 half as long with the rows first, twice as long in images of 5 (Zen 5). */
+/* A vector of results whose cells lie `stride` apart is put together of as many.  Images of 3 to 95
+ * cells a side, 2x2 by 2 to 5x5 by 2, took 1 to 1.7 of this, those of 3 and 5 up to 2 (Zen 5). */
 double plain_windows_cycles(const Machine *m, int64_t lanes, const PlainWindows *p, bool rows_first)
 {
     double in = ceil(p->in_x / (double)lanes), out = ceil(p->x / (double)lanes);
@@ -120,7 +120,29 @@ double plain_windows_cycles(const Machine *m, int64_t lanes, const PlainWindows 
     double row = rows_first ? in * (kh / m->loads + 1.5) + out * (kw * near + 1)
                             : out * (kh * kw * near + 1);
 
-    return p->images * (BEGIN_IMAGE + p->y * (BEGIN_ROW + copy + row));
+    return AT_BEST * p->images * (BEGIN_IMAGE + p->y * (BEGIN_ROW + copy + row));
+}
+
+/* ---- interpolation -------------------------------------------------------------------------------- */
+
+/* Of one of the two or four cells of each dimension: beginning a row, and a vector of it; a vector
+ * of a block.  Cells that make no vector are computed one by one.  Linear and cubic, from 4x4 to
+ * 14x14 to two and three times the size, took 0.7 to 1.5 of this (Zen 5). */
+#define INTERPOLATE_ROW 5
+#define INTERPOLATE_VECTOR 1.3
+#define INTERPOLATE_BLOCK 2.2
+#define INTERPOLATE_CELL 8
+
+double interpolate_rows_cycles(const Machine *m, int64_t lanes, double taps, double rows, double x)
+{
+    if (x < (double)limit_least_rest(m))
+        return rows * x * INTERPOLATE_CELL;
+    return rows * taps * (INTERPOLATE_ROW + INTERPOLATE_VECTOR * ceil(x / (double)lanes));
+}
+
+double interpolate_blocks_cycles(double taps, double vectors)
+{
+    return vectors * taps * INTERPOLATE_BLOCK;
 }
 
 /* ---- cells that are moved, or computed each for itself ------------------------------------------------ */

@@ -202,6 +202,10 @@ typedef struct {
  * cells at once. */
 double plain_windows_cycles(const Machine *m, int64_t lanes, const PlainWindows *p,
                             bool rows_first);
+/* Cycles of interpolating so many rows of so many cells by `taps` of each dimension: plain rows;
+ * blocks of so many channels, a vector each. */
+double interpolate_rows_cycles(const Machine *m, int64_t lanes, double taps, double rows, double x);
+double interpolate_blocks_cycles(double taps, double vectors);
 /* Cycles of a tile of so many outputs, which share a vector of each of so many plain rows in each
  * step, `stride` cells apart. */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,

@@ -9,7 +9,7 @@
  * (`fusion` in ops.def) allow it:
  *   OUT_FUSABLE  (conv2d, dense, pooling) takes the elementwise and broadcast calls behind it that
  *                keep its shape; so a residual add joins the convolution that comes last; on GPUs
- *                transpositions, too
+ *                transpositions, too; on CPUs interpolation in blocks of channels is of this kind
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
  *                also the calls behind an OUT_FUSABLE, if it is elementwise itself
  *   COMM_REDUCE  of rows takes what reads the rows, or their results, cell by cell
@@ -88,15 +88,23 @@ static bool one_tensor(const Type *t)
     return t && t->kind == TYPE_TENSOR;
 }
 
+/* Interpolation in blocks of channels: on CPUs vectors as they lie, which it would not be where it
+ * is computed cell by cell for a result that lies otherwise. */
+static bool interpolates(const Ctx *c, const Expr *e)
+{
+    return !stores_apart(c->target) && call_is(e, "image.resize2d") && e->type->n == 5 &&
+           strcmp(ATTRS_OF(Resize2dAttrs, e)->method, "nearest_neighbor");
+}
+
 /* Operators that stand alone whatever their kind: their operands or results are tuples. */
-static FusionKind kind_of(const Expr *e)
+static FusionKind kind_of(const Ctx *c, const Expr *e)
 {
     if (!one_tensor(e->type))
         return FUSE_OPAQUE;
     for (uint32_t i = 0; i < call_nargs(e); i++)
         if (!one_tensor(call_arg(e, i)->type))
             return FUSE_OPAQUE;
-    return call_op(e)->fusion;
+    return interpolates(c, e) ? FUSE_OUT_FUSABLE : call_op(e)->fusion;
 }
 
 /* Nodes inside functions that are primitive already. */
@@ -135,7 +143,7 @@ static void make_nodes(Fuse *f, const Expr *func)
         n->scope = at ? at->scope : NULL;
         n->groups = call_op(e) && e->type && !is_view(e) && !is_part_view(e) && !is_map(e) &&
                     !is_update(e) && !is_bind(e) && !map_get(primitive, PTR_KEY(e));
-        n->kind = n->group_kind = n->groups ? kind_of(e) : FUSE_OPAQUE;
+        n->kind = n->group_kind = n->groups ? kind_of(c, e) : FUSE_OPAQUE;
         n->anchor = n->kind > FUSE_INJECTIVE ? n : NULL;
         n->escapes = e == func_body(func);
         map_put(f->index, PTR_KEY(e), n);

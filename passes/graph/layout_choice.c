@@ -212,6 +212,25 @@ static double weaving(const Choice *s, const Chooser *x, double n)
                                  : gather_cycles(&s->machine, n);
 }
 
+/* Cells of each dimension that one is interpolated from; 0: none is. */
+static double interpolated_from(const Expr *e)
+{
+    const char *method =
+        call_is(e, "image.resize2d") ? ATTRS_OF(Resize2dAttrs, e)->method : "nearest_neighbor";
+
+    return !strcmp(method, "cubic") ? 4 : !strcmp(method, "linear") ? 2 : 0;
+}
+
+static double interpolate(const Choice *s, const Chooser *x, uint32_t layout)
+{
+    double  taps = interpolated_from(x->e), n = cells(&s->plan, x->dims, layout);
+    int64_t lanes = s->plan.width[layout ? layout : 1];
+
+    return layout ? interpolate_blocks_cycles(taps, n / (double)lanes)
+                  : interpolate_rows_cycles(&s->machine, lanes, taps, n / (double)x->dims[3],
+                                            (double)x->dims[3]);
+}
+
 static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 {
     double n = cells(&s->plan, x->dims, layout);
@@ -223,6 +242,8 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 
     if (!layout && has_windows(x->e))
         return plain_pool_cycles(s->c, x->e) + moves(s, n);
+    if (interpolated_from(x->e) > 0)
+        return interpolate(s, x, layout) + moves(s, n);
     return n * window(x->e) / lanes_a_cycle(s, layout) + (layout ? 0 : weaving(s, x, n)) +
            moves(s, n);
 }
