@@ -54,25 +54,31 @@ static double row_cycles(const Machine *m, int64_t lanes, double cells)
 
 double time_reduce(Ctx *c, const Expr *call, const Algorithm *a)
 {
-    Machine m = machine_of(c->target);
-    int64_t lanes = c->target->vector_bytes / 4;
+    Machine m;
+    int64_t lanes;
     Apart   p;
 
     (void)a;
     if (!has_vectors(c->target) || !is_apart(call, &p))
         return 0;
+    m = machine_of(c->target);
+    lanes = c->target->vector_bytes / 4;
     return p.results * p.between *
            (row_cycles(&m, lanes, p.outer * p.inner) + rounds_cycles(p.outer));
 }
 
 double time_reduce_apart(Ctx *c, const Expr *call, const Algorithm *a)
 {
-    Machine m = machine_of(c->target);
-    int64_t lanes = c->target->vector_bytes / 4;
+    Machine m;
+    int64_t lanes;
     Apart   p;
 
     (void)a;
-    if (!has_vectors(c->target) || !is_apart(call, &p) || p.inner > (double)limit_short_row(&m))
+    if (!has_vectors(c->target) || !is_apart(call, &p))
+        return NEVER;
+    m = machine_of(c->target);
+    lanes = c->target->vector_bytes / 4;
+    if (p.inner > (double)limit_short_row(&m))
         return NEVER;
     return m.start_cycles +
            p.results * (column_sum_cycles(&m, p.between * p.inner / (double)lanes, p.outer, 4) +

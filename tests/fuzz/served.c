@@ -5,6 +5,10 @@
  * processor time (a second more kills it) and of its addresses, 0 for none, the file of its
  * messages, and the command line behind `tvmcc`.  A line of the output says how it ended: the exit
  * status, or minus the signal, then processor time in seconds and memory in bytes. */
+#define main tvmcc_main
+#include "driver/main.c"
+#undef main
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +18,6 @@
 #include <unistd.h>
 
 enum { ARGS_MAX = 64, STATUS_SERVER = 125 };
-
-int tvmcc_main(int argc, char **argv); /* driver/main.c */
 
 static void limit(int what, rlim_t soft, rlim_t hard)
 {
