@@ -107,6 +107,7 @@ typedef struct Frontend {
 
 /* What a format has that its frontend does not read, a line each: `Name  why`. */
 void tflite_list_refused(StrBuf *out);
+void tvm_list_refused(StrBuf *out);
 
 /* All frontends, in the order of frontends.def. */
 extern const Frontend *const frontends;

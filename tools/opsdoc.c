@@ -87,7 +87,7 @@ static const FormatPage format_pages[] = {
     {"caffe2", "Operators", "ops.def", "operators, with how many operands they take", "Operands",
      NULL},
     {"tvm", "Operators", "ops.def", "operators, with how many operands they take", "Operands",
-     NULL},
+     tvm_list_refused},
     {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind", NULL},
     {"coreml", "Layers and operators", "layers.def` and `programs.def",
      "layers and operators, with the numbers of layers", "Number", NULL},

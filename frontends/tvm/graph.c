@@ -447,9 +447,11 @@ static bool put_node(Graph *g, uint32_t i)
         if (!put(g, TV_WORD, "fn") || !put_function(g, i, false))
             return false;
     } else {
-        return bad(g, E_UNSUPPORTED,
-                   intern_printf(g->c->strings, "'%s', of data types, references or programs",
-                                 kind_of(g, i)));
+        bad(g, E_UNSUPPORTED,
+            intern_printf(g->c->strings, "'%s', of data types, references or programs",
+                          kind_of(g, i)));
+        diag_hint(g->c->diags, "%s", tv_evaluate);
+        return false;
     }
     return put_signs(g, ";");
 }

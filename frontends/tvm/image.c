@@ -237,6 +237,75 @@ const Expr *tv_grid_sample(TvNode *n)
     return build_grid_sample(b, n->in[0], build_channels_last(b, n->in[1]), &how);
 }
 
+/* Images, boxes [R, 4] of y, x, y, x as shares of them, of which image each is. */
+const Expr *tv_crop_and_resize(TvNode *n)
+{
+    const Build *b = &n->b;
+    const char  *method = tv_text(n, "method", "bilinear");
+    BuildCrops   k = {.nearest = !strcmp(method, "nearest_neighbor"),
+                      .fill = tv_float(n, "extrapolation_value", 0)};
+    const Expr  *x, *y;
+    bool         last;
+
+    if (expr_rank(n->in[0]) != 4 || !tv_layout(n, "layout", 4, &last) ||
+        !tv_sizes(n, "crop_size", 2, 0, k.size))
+        return NULL;
+    if (!k.nearest && strcmp(method, "bilinear") != 0)
+        return tv_error(n, E_UNSUPPORTED, "'method' is %s", method);
+    x = last ? build_channels_first(b, n->in[0]) : n->in[0];
+    y = x ? build_crops(b, x, n->in[1], n->in[2], &k) : NULL;
+    return last ? build_channels_last(b, y) : y;
+}
+
+/* The largest sum of a cell and its weight in each window; weights [C, h, w]. */
+const Expr *tv_dilation2d(TvNode *n)
+{
+    const Build *b = &n->b;
+    bool         last;
+    const char  *layout = tv_text(n, "kernel_layout", "IHW");
+    int64_t      step[2], apart[2], begin[2], end[2], pads[8] = {0}, out[2], cells[2];
+    const Expr  *x = n->in[0], *w = n->in[1], *y = NULL;
+
+    if (expr_rank(x) != 4 || expr_rank(w) != 3 || !tv_layout(n, "data_layout", 4, &last) ||
+        !tv_sizes(n, "strides", 2, 1, step) || !tv_sizes(n, "dilations", 2, 1, apart) ||
+        !tv_padding(n, 2, begin, end))
+        return tv_error(n, E_IMPORT, "%s and %s", type_text(b->c, x->type),
+                        type_text(b->c, w->type));
+    if (strcmp(layout, "IHW") != 0 && strcmp(layout, "HWI") != 0)
+        return tv_error(n, E_UNSUPPORTED, "'kernel_layout' is %s", layout);
+    x = last ? build_channels_first(b, x) : x;
+    w = !strcmp(layout, "HWI") ? build_transpose(b, w, 3, (int64_t[]){2, 0, 1}) : w;
+    for (uint32_t i = 0; x && w && i < 2; i++) {
+        pads[4 + 2 * i] = begin[i], pads[5 + 2 * i] = end[i];
+        cells[i] = build_dim(b, w, 1 + i);
+        out[i] = build_dim(b, x, 2 + i) + begin[i] + end[i] - (cells[i] - 1) * apart[i];
+        if (step[i] < 1 || apart[i] < 1 || cells[i] < 1 || cells[i] > 64 || out[i] < 1)
+            return tv_error(n, E_UNSUPPORTED, "a window of %lld cells, %lld apart",
+                            (long long)cells[i], (long long)apart[i]);
+        out[i] = (out[i] - 1) / step[i] + 1;
+    }
+    x = x && w ? build_pad(b, x, pads, dtype_min(expr_dtype(x)), NULL) : NULL;
+    for (int64_t k = 0; x && k < cells[0] * cells[1]; k++) {
+        StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+        int64_t            from[] = {k / cells[1] * apart[0], k % cells[1] * apart[1]},
+                to[] = {from[0] + (out[0] - 1) * step[0] + 1, from[1] + (out[1] - 1) * step[1] + 1};
+        const Expr *part, *by;
+
+        a->begin = tv_dims(n, (Ints){2, from});
+        a->end = tv_dims(n, (Ints){2, to});
+        a->strides = ints_dup(b->c, step, 2);
+        a->axes = ints_of(b->c, 2, 2, 3);
+        part = build1(b, "strided_slice", x, a);
+        by = build_slice(b, build_slice(b, w, 1, k / cells[1], k / cells[1] + 1), 2, k % cells[1],
+                         k % cells[1] + 1);
+        part = build_add(b, part, by);
+        y = y ? build2(b, "maximum", y, part, NULL) : part;
+        if (!y)
+            return NULL;
+    }
+    return last ? build_channels_last(b, y) : y;
+}
+
 /* data, offset, weight */
 const Expr *tv_deformable_conv2d(TvNode *n)
 {

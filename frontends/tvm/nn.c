@@ -123,6 +123,8 @@ const Expr *tv_conv(TvNode *n)
 {
     TvConv k;
 
+    if (tv_is_blocked(n, "data_layout") || tv_is_blocked(n, "kernel_layout"))
+        return tv_unblocked(n, "data_layout", "kernel_layout", tv_conv);
     return tv_read_conv(n, &k) ? tv_convolved(n, &k) : NULL;
 }
 
@@ -159,6 +161,8 @@ const Expr *tv_pool(TvNode *n)
     BuildPooling how = {tv_bool(n, "ceil_mode", false), tv_bool(n, "count_include_pad", false)};
     const Expr  *y;
 
+    if (tv_is_blocked(n, "layout"))
+        return tv_unblocked(n, "layout", NULL, tv_pool);
     if (!tv_layout(n, "layout", rank, &last))
         return NULL;
     if (dims != (uint32_t)(strstr(n->row->name, "pool")[4] - '0'))
@@ -181,6 +185,8 @@ const Expr *tv_global_pool(TvNode *n)
     const Expr  *y;
     bool         last;
 
+    if (tv_is_blocked(n, "layout"))
+        return tv_unblocked(n, "layout", NULL, tv_global_pool);
     if (!tv_layout(n, "layout", expr_rank(n->in[0]), &last))
         return NULL;
     y = build1(b, n->row->relay, last ? build_channels_first(b, n->in[0]) : n->in[0], NULL);

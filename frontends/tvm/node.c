@@ -115,6 +115,32 @@ bool tv_type(const TvNode *n, const char *name, DType *t)
            tv_error(n, E_UNSUPPORTED, "'%s' is %s", name, text) != NULL;
 }
 
+/* ---- operands that stand for attributes -------------------------------------------------------------- */
+
+bool tv_constant(const TvNode *n, uint32_t i, TvValue *out)
+{
+    Ctx         *c = n->b.c;
+    const Expr  *e = n->in[i]->kind == EXPR_CONST ? n->in[i] : build_fold(&n->b, n->in[i]);
+    const Const *k = e ? e->u.constant : NULL;
+    int64_t      cells;
+    TvValue     *list;
+
+    if (!k || !type_elems(k->type, &cells) || cells > INT32_MAX)
+        return tv_error(n, E_UNSUPPORTED, "operand %u is no constant", i) != NULL;
+    list = NEW_ARRAY(c->arena, TvValue, (size_t)cells + 1);
+    for (int64_t at = 0; at < cells; at++) {
+        DType          t = k->type->dtype;
+        const uint8_t *cell = k->data.at + (size_t)at * dtype_bytes(t);
+
+        list[at].kind = dtype_is_float(t) ? TV_FLOAT : TV_INT;
+        list[at].i = dtype_is_float(t) ? 0 : dtype_get_i(t, cell);
+        list[at].f = dtype_is_float(t) ? dtype_get_f(t, cell) : (double)list[at].i;
+    }
+    *out =
+        k->type->n == 0 ? list[0] : (TvValue){.kind = TV_LIST, .n = (uint32_t)cells, .list = list};
+    return true;
+}
+
 /* ---- records ---------------------------------------------------------------------------------------- */
 
 static void add_value(Ctx *c, const TvValue *v, StrBuf *out)

@@ -320,6 +320,7 @@ static const Expr *parse_word(TvParser *p, const char *name)
                      "'%s', of data types, references or parts of "
                      "programs",
                      t->text);
+            diag_hint(p->c->diags, "%s", tv_evaluate);
             return NULL;
         }
     if (!strcmp(t->text, "if"))
@@ -398,7 +399,8 @@ static const Expr *parse_named(TvParser *p, const char *name)
                          (long long)v.i);
                 e = NULL;
             } else {
-                e = expr_proj(p->c, e, (uint32_t)v.i, tv_place(p, t));
+                e = e->kind == EXPR_TUPLE ? e->kids[v.i]
+                                          : expr_proj(p->c, e, (uint32_t)v.i, tv_place(p, t));
             }
         } else {
             break;
@@ -468,6 +470,7 @@ static bool survey(TvParser *p)
             p->c, &f,
             (Finding){.id = E_UNSUPPORTED_OP,
                       .text = intern_printf(p->c->strings, "operator %s is not supported", t->text),
+                      .hint = tv_refusal(t->text),
                       .first = i > 1 && t[-2].kind == TV_LOCAL ? t[-2].text : t->text,
                       .ordinal = t->line,
                       .count = 1});
@@ -490,6 +493,7 @@ static bool find_defs(TvParser *p)
         if (tv_is_word(p, "type") || tv_is_word(p, "extern")) {
             error_at(p->c, E_UNSUPPORTED, tv_place(p, tv_peek(p)), "data types: '%s %s'",
                      tv_peek(p)->text, tv_peek(p)[1].text);
+            diag_hint(p->c->diags, "%s", tv_evaluate);
             return false;
         }
         if (!tv_is_word(p, "def"))

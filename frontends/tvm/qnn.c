@@ -170,6 +170,76 @@ const Expr *tv_fixed_point_multiply(TvNode *n)
     return times_fixed(n, n->in[0], (Scales){1, &v}, 0, false);
 }
 
+/* x, multipliers, shifts to the left and to the right: a number for each cell of an axis. */
+const Expr *tv_fixed_point_multiply_per_axis(TvNode *n)
+{
+    static const char *const asked[] = {"is_lshift_required", "is_rshift_required"};
+    TvValue                  v[3];
+    Scales                   s;
+    Ints                     axes;
+
+    for (uint32_t i = 0; i < 3; i++)
+        if (!tv_constant(n, 1 + i, &v[i]))
+            return NULL;
+    if (!tv_ints(n, "axes", &axes))
+        return NULL;
+    if (!dtype_eq(expr_dtype(n->in[0]), DT_I32) || axes.n != 1 || v[0].kind != TV_LIST ||
+        v[1].kind != TV_LIST || v[2].kind != TV_LIST || v[1].n != v[0].n || v[2].n != v[0].n)
+        return tv_error(n, E_UNSUPPORTED, "data of %s, multipliers of %s along %u axes",
+                        type_text(n->b.c, n->in[0]->type), type_text(n->b.c, n->in[1]->type),
+                        axes.n);
+    s = (Scales){v[0].n, arena_array(n->b.c->arena, v[0].n + (size_t)1, sizeof *s.at)};
+    for (uint32_t i = 0; i < s.n; i++) {
+        int64_t left = tv_bool(n, asked[0], true) ? v[1].list[i].i : 0,
+                right = tv_bool(n, asked[1], true) ? v[2].list[i].i : 0;
+
+        if (v[0].list[i].i < 0 || left < 0 || left > MAX_SHIFT || right < 0 || right > MAX_SHIFT)
+            return tv_error(n, E_IMPORT, "a multiplier of %lld, shifts of %lld and %lld",
+                            (long long)v[0].list[i].i, (long long)left, (long long)right);
+        s.at[i] = ldexp((double)v[0].list[i].i, (int)(left - right) - FIXED_BITS);
+    }
+    return times_fixed(n, n->in[0], s, axes.at[0], false);
+}
+
+/* ---- floats on the grid of integers -------------------------------------------------------------------- */
+
+/* Data, which integers (0: none, as they are), scale, zero point. */
+const Expr *tv_simulated(TvNode *n)
+{
+    static const DType types[] = {DT_F32, DT_I8, DT_U8, DT_I32};
+    const Build       *b = &n->b;
+    bool               to = strstr(n->row->name, "_quantize") != NULL;
+    const Expr        *x = n->in[0], *scale, *zero;
+    int64_t            axis = tv_int(n, "axis", -1);
+    double             code;
+
+    if (!expr_const_f(n->in[1], &code) || !(code >= 0 && code < COUNT(types)))
+        return tv_error(n, E_UNSUPPORTED, "the kind of its integers is no constant, or not known");
+    if ((int)code == 0)
+        return x;
+    scale = along(n, n->in[2], x, axis, expr_dtype(x));
+    zero = along(n, n->in[3], x, axis, expr_dtype(x));
+    if (!scale || !zero)
+        return NULL;
+    if (!to)
+        return build_mul(b, build_sub(b, x, zero), scale);
+    return build_clip(b, build_add(b, tv_rounded(b, build_div(b, x, scale)), zero),
+                      dtype_min(types[(int)code]), dtype_max(types[(int)code]));
+}
+
+/* Data, scale, least and most: in steps of the scale; kind 0 leaves them. */
+const Expr *tv_annotated(TvNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *scale = n->in[1];
+
+    if (tv_int(n, "kind", 1) == 0)
+        return x;
+    x = build2(b, "minimum", build_div(b, x, scale), n->in[3], NULL);
+    x = tv_rounded(b, build2(b, "maximum", x, n->in[2], NULL));
+    return build_mul(b, x, scale);
+}
+
 /* ---- requantize ------------------------------------------------------------------------------------- */
 
 /* What qnn.requantize is told; of other operators, the defaults. */

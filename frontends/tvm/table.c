@@ -20,6 +20,22 @@ const TvRow *tv_row(const char *op)
     return NULL;
 }
 
+static const struct {
+    const char *name, *hint;
+} refused[] = {
+#define TV_REFUSED(name, hint) {name, hint},
+#include "frontends/tvm/refused.def"
+#undef TV_REFUSED
+};
+
+const char *tv_refusal(const char *op)
+{
+    for (uint32_t i = 0; i < COUNT(refused); i++)
+        if (!strcmp(refused[i].name, op))
+            return refused[i].hint;
+    return NULL;
+}
+
 bool tv_next_attr(Ctx *c, const char **at, TvAttrSpec *out)
 {
     const char *word = *at, *end = word + strcspn(word, " "), *mark = word + strcspn(word, ">=! ");
@@ -48,4 +64,10 @@ void tvm_list_ops(StrBuf *out)
 
         str_printf(out, "%-32s %-8s %-8s %s\n", r->name, operands, "-", r->relay ? r->relay : "-");
     }
+}
+
+void tvm_list_refused(StrBuf *out)
+{
+    for (uint32_t i = 0; i < COUNT(refused); i++)
+        str_printf(out, "%-50s %s\n", refused[i].name, refused[i].hint);
 }

@@ -67,16 +67,14 @@ const Expr *tv_filled_like(TvNode *n)
 
 /* 0: as the data have it, -1: what is left, -2: all that follow, -3: two in one, -4: one in two,
  * whose sizes come next. */
-const Expr *tv_reshape(TvNode *n)
+typedef VEC(const Idx *) IdxList;
+
+static bool newshape_of(const TvNode *n, Ints v, const Idx *const *dims, IdxList *out)
 {
     const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-    uint32_t     rank = expr_rank(x), from = 0;
-    VEC(const Idx *) to = {0};
-    Ints v;
+    uint32_t     rank = expr_rank(n->in[0]), from = 0;
+    IdxList      to = {0};
 
-    if (!tv_ints(n, "newshape", &v))
-        return NULL;
     for (uint32_t i = 0; i < v.n; i++) {
         int64_t d = v.at[i];
 
@@ -85,15 +83,17 @@ const Expr *tv_reshape(TvNode *n)
             return tv_error(n, E_IMPORT, "number %u of 'newshape' is %lld", i, (long long)d);
         if (d == -2) {
             while (from < rank)
-                vec_push(b->c->arena, &to, expr_form(x, from++));
+                vec_push(b->c->arena, &to, dims[from++]);
         } else if (d == -3) {
-            const Idx *one = idx_mul(b->c->arith, expr_form(x, from), expr_form(x, from + 1));
+            const Idx *one = idx_mul(b->c->arith, dims[from], dims[from + 1]);
 
             vec_push(b->c->arena, &to, one);
             from += 2;
         } else if (d == -4) {
-            int64_t one = v.at[i + 1], other = v.at[i + 2], all = build_dim(b, x, from++);
+            int64_t one = v.at[i + 1], other = v.at[i + 2], all = 0;
 
+            if (!idx_is_const(dims[from++], &all))
+                return tv_error(n, E_DIM, "'newshape' divides a dimension that is not known");
             one = one == -1 && other > 0 ? all / other : one;
             other = other == -1 && one > 0 ? all / one : other;
             if (one < 1 || other < 1 || one > MAX_ELEMS / other || one * other != all)
@@ -103,11 +103,49 @@ const Expr *tv_reshape(TvNode *n)
             vec_push(b->c->arena, &to, idx_const(b->c->arith, other));
             i += 2;
         } else {
-            vec_push(b->c->arena, &to, d ? idx_const(b->c->arith, d) : expr_form(x, from));
+            vec_push(b->c->arena, &to, d ? idx_const(b->c->arith, d) : dims[from]);
             from++;
         }
     }
-    return build_reshape_left(b, x, (Dims){to.n, to.at});
+    *out = to;
+    return true;
+}
+
+const Expr *tv_reshape(TvNode *n)
+{
+    IdxList to;
+    Ints    v;
+
+    return tv_ints(n, "newshape", &v) && newshape_of(n, v, expr_forms(n->in[0]).at, &to)
+               ? build_reshape_left(&n->b, n->in[0], (Dims){to.n, to.at})
+               : NULL;
+}
+
+/* The same read from the last dimension to the first. */
+const Expr *tv_reverse_reshape(TvNode *n)
+{
+    uint32_t   rank = expr_rank(n->in[0]);
+    const Idx *dims[MAX_RANK];
+    int64_t   *back;
+    IdxList    to;
+    Ints       v;
+
+    if (!tv_ints(n, "newshape", &v))
+        return NULL;
+    back = NEW_ARRAY(n->b.c->arena, int64_t, v.n + 1);
+    for (uint32_t i = 0; i < v.n; i++)
+        back[i] = v.at[v.n - 1 - i];
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = expr_form(n->in[0], rank - 1 - i);
+    if (!newshape_of(n, (Ints){v.n, back}, dims, &to))
+        return NULL;
+    for (uint32_t i = 0; 2 * i + 1 < to.n; i++) {
+        const Idx *was = to.at[i];
+
+        to.at[i] = to.at[to.n - 1 - i];
+        to.at[to.n - 1 - i] = was;
+    }
+    return build_reshape_left(&n->b, n->in[0], (Dims){to.n, to.at});
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------ */

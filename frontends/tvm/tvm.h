@@ -16,7 +16,8 @@
  *   import.c     bids, inputs, results
  *   node.c       what converters ask of a call: attributes, layouts
  *   table.c      the table of operators, ops.def
- *   nn.c image.c tensor.c shape.c qnn.c      converters by family
+ *   nn.c image.c tensor.c shape.c layout.c qnn.c random.c sparse.c boxes.c loss.c signal.c
+ *                converters by family; dynamic.c those of sizes that are operands
  *
  * A value is bound to a name once, and text comes in order, so that calls are converted as they are
  * read.  Functions of the module are functions here; local ones are put where they are called. */
@@ -93,6 +94,8 @@ typedef struct {
     TvConvert  *convert;
 } TvRow;
 const TvRow *tv_row(const char *op); /* NULL: there is none */
+const char *
+tv_refusal(const char *op); /* what to do without that operator; NULL: TVM has none of that name */
 
 /* A word of TvRow.attrs: "axis", "axes>axis", "rounding=UPWARD", "data_layout!". */
 typedef enum { TV_SAME, TV_FIXED, TV_READ } TvUse;
@@ -140,6 +143,8 @@ bool tv_sizes(const TvNode *n, const char *name, uint32_t count, int64_t fallbac
  */
 bool tv_padding(const TvNode *n, uint32_t count, int64_t *begin, int64_t *end);
 bool tv_type(const TvNode *n, const char *name, DType *t);
+/* The cells of operand i; false with an error: they are not known. */
+bool tv_constant(const TvNode *n, uint32_t i, TvValue *out);
 /* A record of the operator with what the call says. */
 void *tv_record(const TvNode *n, const char *op);
 #define tv_error(n, ...) build_error(&(n)->b, __VA_ARGS__)
@@ -158,6 +163,13 @@ bool tv_layout(const TvNode *n, const char *attr, uint32_t rank, bool *last);
 /* Windows of x, [N, C, ..]. */
 const Expr *tv_pooled(const TvNode *n, const Expr *x, bool mean, const BuildWindow *w,
                       BuildPooling how);
+
+/* ---- layout.c ---------------------------------------------------------------------------------------- */
+
+/* Does the layout that an attribute says have blocks, as NCHW8c? */
+bool tv_is_blocked(const TvNode *n, const char *attr);
+/* `convert` for data, and weights unless NULL, whose layouts in these attributes have blocks. */
+const Expr *tv_unblocked(TvNode *n, const char *data, const char *weight, TvConvert *convert);
 
 /* ---- tensor.c, shape.c ------------------------------------------------------------------------------ */
 
@@ -216,6 +228,11 @@ bool tv_parse_number(TvParser *p, DType *t, TvValue *out);
 bool tv_parse_type(TvParser *p, TvParam *out);
 bool tv_at_attr(const TvParser *p);
 bool tv_parse_attr(TvParser *p, TvAttr *out);
+
+/* What to do without data types and references. */
+#define tv_evaluate                                                                                \
+    "relay.transform.PartialEvaluate() puts in their place what is known of them, and lists of a " \
+    "known length are better tuples"
 
 /* ---- parse.c ---------------------------------------------------------------------------------------- */
 

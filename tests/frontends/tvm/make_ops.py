@@ -14,6 +14,8 @@ import tarfile
 
 import numpy as np
 
+import ops_more
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CODES = {"i": 0, "u": 1, "f": 2}
 rng = np.random.default_rng(7)
@@ -536,7 +538,7 @@ def broken(text, v):
     x = f32(2, 3)
     def one(name, body, more=""):
         put(name + ".relay", module({"x": x}, body, more))
-    one("operators", "  %0 = nn.correlation(%x, %x);\n  %1 = foo(%0);\n  foo(%1)\n")
+    one("operators", "  %0 = nn.bitserial_dense(%x, %x);\n  %1 = foo(%0);\n  foo(%1)\n")
     one("attribute", "  nn.softmax(%x, axes=1)\n")
     one("kinds", '  nn.l2_normalize(%x, eps="small", axis=[1])\n')
     one("fixed", "  argmax(%x, axis=[1], exclude=True)\n")
@@ -559,6 +561,15 @@ def broken(text, v):
     put("fixed_point.relay", module({"x": np.ones(3, "i4")}, "  fixed_point_multiply(%x, multiplier=1, shift=-2147483648)\n"))
     put("layouts.relay", module({"x": f32(1, 2, 5, 1)}, '  layout_transform(%x, src_layout="NCHW", dst_layout="NCW")\n'))
     put("windows.relay", module({"x": np.broadcast_to(f32(), (1 << 20,))}, "  sliding_window(%x, axis=0, window_shape=[524288], strides=[1])\n"))
+    put("run_sizes.relay", module({"x": np.ones((2, 3), "f4"), "to": np.array([3, 2], "i8")}, "  dyn.reshape(%x, %to)\n"))
+    put("run_key.relay", module({"key": np.zeros(10, "u8")}, "  random.threefry_split(%key)\n"))
+    put("rows.relay", module({"x": np.ones((2, 3), "f4")}, """  nn.sparse_dense(%x, meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant][2])
+""", metadata([np.ones((2,), "f4"), np.array([0, 7], "i4"), np.array([0, 1, 2], "i4")])))
+    put("beginnings.relay", module({"x": np.ones((2, 3), "f4")}, """  nn.sparse_dense(%x, meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant][2])
+""", metadata([np.ones((2,), "f4"), np.array([0, 1], "i4"), np.array([0, 2, 1], "i4")])))
+    put("set.relay", module({"x": np.ones((4,), "f4"), "v": np.ones((3,), "f4")}, """  strided_set(%x, %v, meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant][2])
+""", metadata([np.array([0], "i8"), np.array([4], "i8"), np.array([2], "i8")])))
+    put("moved.relay", module({"x": np.ones((1, 1, 4, 4), "f4")}, "  nn.correlation(%x, %x, kernel_size=2, max_displacement=1)\n"))
     put("twice.relay", '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32], %x: Tensor[(2), float32]) {\n  nn.relu(%x)\n}\n')
     put("untyped.relay", '#[version = "0.0.5"]\ndef @main(%x) {\n  %x\n}\n')
     put("unknown.relay", '#[version = "0.0.5"]\ndef @main(%x: Tensor[(?, 3), float32]) {\n  nn.relu(%x)\n}\n')
@@ -571,7 +582,7 @@ def broken(text, v):
     put("saved.json", json.dumps({"root": 1, "nodes": [{"type_key": ""}], "attrs": {"tvm_version": "0.14.0"}}))
     nodes("untyped_node", lambda s: s.function([s.var("x", 0)], s.constant(x)))
     nodes("match_node", lambda s: s.function([], s.node("relay.Match", {"data": s.constant(x)})))
-    nodes("operator_node", lambda s: s.function([], s.call("nn.correlation", [s.constant(x)] * 2)))
+    nodes("operator_node", lambda s: s.function([], s.call("unique", [s.constant(x)])))
     nodes("cycle", lambda s: s.function([], s.call("nn.relu", [len(s.nodes) + 2])))
     nodes("type_node", lambda s: s.module({"main": s.number(3)}))
     def without_data(s):
@@ -611,6 +622,7 @@ def main():
     saved(v, x)
     broken(text, v)
     names()
+    ops_more.write_all(f32, module, metadata, write, conv, rng)
 
 
 if __name__ == "__main__":
