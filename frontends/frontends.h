@@ -106,6 +106,7 @@ typedef struct Frontend {
 } Frontend;
 
 /* What a format has that its frontend does not read, a line each: `Name  why`. */
+void coreml_list_refused(StrBuf *out);
 void tflite_list_refused(StrBuf *out);
 void tvm_list_refused(StrBuf *out);
 

@@ -90,7 +90,7 @@ static const FormatPage format_pages[] = {
      tvm_list_refused},
     {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind", NULL},
     {"coreml", "Layers and operators", "layers.def` and `programs.def",
-     "layers and operators, with the numbers of layers", "Number", NULL},
+     "layers and operators, with the numbers of layers", "Number", coreml_list_refused},
     {"tflite", "Operators", "ops.def", "operators, with the versions", "Versions",
      tflite_list_refused},
     {"", "Operators", "ops.def", "operators, with the versions", "Versions", NULL},

@@ -329,7 +329,9 @@ extern const uint32_t cml_nrows;
 const CmlRow *cml_layer_row(uint32_t number);    /* NULL: there is none */
 const CmlRow *cml_program_row(const char *type); /* NULL: there is none */
 const char   *cml_inputs(const CmlRow *row);
-const char *cml_layer_kind(Ctx *c, uint32_t number); /* "custom", also of those that are not read */
+/* "custom", also of those that are not read; *hint, perhaps NULL: what to do instead. */
+const char *cml_layer_kind(Ctx *c, uint32_t number, const char **hint);
+const char *cml_program_refusal(const char *type); /* the same of an operator */
 /* Word i of a row's inputs; false behind the last. */
 typedef struct {
     const char *name;

@@ -39,11 +39,12 @@ static bool tally_layers(Ctx *c, const char *path, const CmlNetwork *net, Map *i
                          ModelSignature *out, OpTally *ops)
 {
     for (uint32_t i = 0; i < net->layers.n; i++) {
-        CmlLayer l;
+        CmlLayer    l;
+        const char *hint;
 
         if (!cml_read_layer(c, (Loc){.file = path}, net->layers.at[i], &l))
             return false;
-        signature_count(c, index, out, ops, cml_layer_kind(c, l.number));
+        signature_count(c, index, out, ops, cml_layer_kind(c, l.number, &hint));
     }
     return true;
 }

@@ -126,8 +126,9 @@ static bool survey_layers(Survey *s, const CmlNetwork *net)
         s->name = l.head.name;
         s->op = l.row ? l.row->name : "layer";
         if (!l.row) {
-            found(s, E_UNSUPPORTED_OP, NULL, "layer %s is not supported",
-                  cml_layer_kind(c, l.number));
+            const char *hint, *kind = cml_layer_kind(c, l.number, &hint);
+
+            found(s, E_UNSUPPORTED_OP, hint, "layer %s is not supported", kind);
             continue;
         }
         survey_inputs(s, l.row, l.head.in.n);
@@ -199,7 +200,8 @@ static bool survey_block(Survey *s, const CmlBlock *b)
         s->name = cml_operation_name(p);
         s->op = p->type ? p->type : "operator";
         if (!row)
-            found(s, E_UNSUPPORTED_OP, NULL, "operator %s is not supported", s->op);
+            found(s, E_UNSUPPORTED_OP, cml_program_refusal(s->op), "operator %s is not supported",
+                  s->op);
         else if (strcmp(p->type, "const") != 0)
             survey_operands(s, row, p);
         s->depth++;

@@ -160,23 +160,34 @@ bool cml_field_numbered(const CmlRecord *r, uint32_t number, CmlField *out)
     return false;
 }
 
-const char *cml_layer_kind(Ctx *c, uint32_t number)
+static const struct {
+    uint32_t    number;
+    const char *name, *hint;
+} refused[] = {
+#define CML_REFUSED(number, name, hint) {number, #name, hint},
+#include "frontends/coreml/refused.def"
+#undef CML_REFUSED
+};
+
+const char *cml_layer_kind(Ctx *c, uint32_t number, const char **hint)
 {
-    static const struct {
-        uint32_t    number;
-        const char *name;
-    } others[] = {
-#define LAYER(number, name, record, inputs, how, relay, convert)
-#define NOT_READ(number, name) {number, #name},
-#include "frontends/coreml/layers.def"
-#undef LAYER
-    };
     const CmlRow *row = cml_layer_row(number);
 
-    for (uint32_t i = 0; i < COUNT(others); i++)
-        if (others[i].number == number)
-            return others[i].name;
+    *hint = NULL;
+    for (uint32_t i = 0; number && i < COUNT(refused); i++)
+        if (refused[i].number == number) {
+            *hint = refused[i].hint;
+            return refused[i].name;
+        }
     return row ? row->name : arena_printf(c->arena, "number %u", number);
+}
+
+const char *cml_program_refusal(const char *type)
+{
+    for (uint32_t i = 0; i < COUNT(refused); i++)
+        if (!refused[i].number && !strcmp(refused[i].name, type))
+            return refused[i].hint;
+    return NULL;
 }
 
 /* -print-ops=coreml, in the order of the tables. */
@@ -189,4 +200,10 @@ void coreml_list_ops(StrBuf *out)
         str_printf(out, r->number ? "%-5u " : "-     ", r->number);
         str_printf(out, "%-8s %s\n", r->number ? "network" : "program", r->relay ? r->relay : "-");
     }
+}
+
+void coreml_list_refused(StrBuf *out)
+{
+    for (uint32_t i = 0; i < COUNT(refused); i++)
+        str_printf(out, "%-36s %s\n", refused[i].name, refused[i].hint);
 }

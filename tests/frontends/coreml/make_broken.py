@@ -86,7 +86,7 @@ def main():
     m, n = model()
     layer(n, "custom", "mine", ["x"], ["a"])
     layer(n, "custom", "other", ["a"], ["b"])
-    layer(n, "categoricalDistribution", "dice", ["b"], ["y"])
+    layer(n, "branch", "either", ["b"], ["y"])
     save("bad_layers.mlmodel", m)
     m, n = model()
     dense(n, 7)
