@@ -190,7 +190,8 @@ const char *line_loop(Sched *s, const char *block, uint32_t dims, int64_t *cells
 /* A load's position in memory. */
 const Idx *flat_index(Sched *s, const LoadData *l);
 /* How many innermost dimensions of a block, those of its result, are one line in memory for all
- * that it reads and writes; 1 where rows end with whole vectors as they are (injective.c). */
+ * that it reads and writes; 1 where rows end with whole vectors as they are (injective.c).  Last
+ * dimensions of one cell are always part of it. */
 uint32_t line_dims(Sched *s, const char *block);
 /* The parts of a row that is put together, each as vectors (parts.c); false: it has none, or too
  * many. */
@@ -206,6 +207,9 @@ void pad_marks(Sched *s, const char *at);
 typedef enum { CELLS_AS_THEY_LIE, CELLS_TURNED, CELLS_BY_TURNS } Cells;
 bool cells_marks(Sched *s, const char *block, Cells how, bool parallel);
 bool turn_marks(Sched *s, const char *block, bool parallel);
+/* Blocks of channels that a plain operand does not fill, as bytes are that are not turned: cut off,
+ * so that the others ask no lane whether it has a cell (transpose.c). */
+void surplus_marks(Sched *s, const char *block);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

@@ -178,7 +178,7 @@ uint32_t line_dims(Sched *s, const char *block)
             l.inner = l.outer;
         l.cells *= cells_of(l.outer);
     }
-    return l.inner && l.cells > cells_of(l.inner) ? n : 1;
+    return l.inner && (l.cells > cells_of(l.inner) || last == 1) ? n : 1;
 }
 
 int64_t line_cells(const Sched *s, const char *block, uint32_t dims)
@@ -647,6 +647,8 @@ void sched_injective(Sched *s)
     sched_decide(s, decide_cells, &p);
     if (rows)
         rows_stage(s, block, alone);
-    if (p.how == CELLS_AS_THEY_LIE || !cells_marks(s, block, p.how, !alone))
-        rows_marks(s, block, p.vectors, alone);
+    if (p.how != CELLS_AS_THEY_LIE && cells_marks(s, block, p.how, !alone))
+        return;
+    surplus_marks(s, block);
+    rows_marks(s, block, p.vectors, alone);
 }

@@ -197,12 +197,22 @@ typedef struct {
     bool        found;
 } Innermost;
 
+/* The last dimension of the operand that has more than a cell. */
+static uint32_t innermost_dim(const Buffer *b)
+{
+    uint32_t i = b->ndim - 1;
+
+    while (i > 0 && b->extent[i]->hi == 1)
+        i--;
+    return i;
+}
+
 static void innermost_prim(void *user, const Prim *p)
 {
     Innermost *u = user;
 
     if (p->kind == PRIM_LOAD && p->u.load.n)
-        u->found |= idx_uses(p->u.load.index[p->u.load.n - 1], u->along);
+        u->found |= idx_uses(p->u.load.index[innermost_dim(p->u.load.buffer)], u->along);
 }
 
 /* A reduction along the dimension whose cells lie side by side. */
@@ -211,10 +221,13 @@ static bool sums_rows(const Sched *s, const char *block)
     const Stmt      *b = sched_block(s, block);
     const BlockData *d = &b->u.block;
     Innermost        u = {0};
+    uint32_t         last = d->nspatial + d->nreduce;
 
     if (!d->nreduce || !d->nspatial)
         return false;
-    u.along = d->iter[d->nspatial + d->nreduce - 1];
+    while (--last > d->nspatial && d->iter[last]->hi == d->iter[last]->lo)
+        ;
+    u.along = d->iter[last];
     stmt_visit(b, &(TirVisit){.user = &u, .prim = innermost_prim});
     return u.found;
 }
@@ -267,9 +280,9 @@ static bool has_math(const Stmt *block)
 }
 
 typedef struct {
-    Sched             *s;
-    const Atom *const *k;  /* a reduced dimension and the next one, */
-    bool               on; /* which goes on where that ends */
+    Sched      *s;
+    const Atom *k, *next; /* a reduced dimension, and the next one of more than a cell, */
+    bool        on;       /* which goes on where that ends */
 } Joint;
 
 static void joint_prim(void *user, const Prim *p)
@@ -280,22 +293,27 @@ static void joint_prim(void *user, const Prim *p)
         return;
     const Idx *at = flat_index(j->s, &p->u.load);
 
-    j->on &= idx_coef(at, j->k[0]) == idx_coef(at, j->k[1]) * atom_usual(j->k[1]);
+    j->on &= idx_coef(at, j->k) == idx_coef(at, j->next) * atom_usual(j->next);
 }
 
 /* The first of the reduced dimensions that are one line to the last. */
 static uint32_t reduced_line(Sched *s, const Stmt *block)
 {
-    uint32_t i = block->u.block.nreduce - 1;
-    Joint    j = {.s = s, .on = true};
+    const Atom *const *iter = block->u.block.iter + block->u.block.nspatial;
+    uint32_t           i = block->u.block.nreduce - 1;
+    Joint              j = {.s = s, .on = true};
 
-    for (; i > 0; i--) {
-        j.k = block->u.block.iter + block->u.block.nspatial + i - 1;
-        stmt_visit(block, &(TirVisit){.user = &j, .prim = joint_prim});
+    for (;; i--) {
+        if (iter[i]->hi > iter[i]->lo)
+            j.next = iter[i];
+        if (i == 0)
+            return 0;
+        j.k = iter[i - 1];
+        if (j.next && j.k->hi > j.k->lo)
+            stmt_visit(block, &(TirVisit){.user = &j, .prim = joint_prim});
         if (!j.on)
-            break;
+            return i;
     }
-    return i;
 }
 
 /* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of

@@ -170,6 +170,16 @@ static void cut_surplus(const Turn *t)
     }
 }
 
+void surplus_marks(Sched *s, const char *block)
+{
+    Turn t = {.s = s, .block = block};
+
+    if (!find_loads(&t) || t.loads != 1)
+        return;
+    t.load = t.of[0];
+    cut_surplus(&t);
+}
+
 static const StoreData *store_of(const Turn *t)
 {
     const Stmt *b = sched_block(t->s, t->block);
