@@ -4,6 +4,7 @@
  *   model.c      the file: which graph, its inputs and outputs
  *   graph.c      nodes of a graph or function, and which outputs their inputs are
  *   bundle.c     checkpoints: names to tensors        variable.c  variables' values
+ *   lookup.c     tables of numbers
  *   walk.c       all nodes that the outputs need
  *   survey.c     whether these are supported, before anything is built
  *   import.c     inputs, outputs and names; what a node needs before the node
@@ -299,13 +300,13 @@ typedef struct {
 #define TF_MAX_NESTING 32
 #define TF_MAX_NODES 1000000 /* converted, as functions are called again */
 
-typedef enum { TF_NONE, TF_TENSOR, TF_VARIABLE_OF, TF_LIST, TF_COMPLEX } TfKind;
+typedef enum { TF_NONE, TF_TENSOR, TF_VARIABLE_OF, TF_TABLE_OF, TF_LIST, TF_COMPLEX } TfKind;
 
 /* What a node gives. */
 typedef struct {
     TfKind      kind;
     const Expr *e; /* of a list its elements, one on top of the other; NULL: of no shape yet */
-    uint32_t    variable; /* its number */
+    uint32_t    variable; /* its number; of a table that of its node */
     const Idx  *room;     /* of a list: how many elements */
     DType       dtype;    /* .. their type */
     const Expr *im;       /* of complex numbers the imaginary parts; e: the real ones */

@@ -245,6 +245,37 @@ def export(net, path, value):
     return {"x": value}, {"output_0": y}
 
 
+def table(default):
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(np.int64([1, 2, 5]), np.float32([10, 20, 50])), default)
+
+
+@saved
+def table_v2(m, path):
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = table(-1.0)
+
+        @tf.function(input_signature=[tf.TensorSpec([2, 3], tf.int64, name="x")])
+        def look(self, x):
+            return {"y": self.table.lookup(x), "size": self.table.size()}
+    net = Net()
+    tf.saved_model.save(net, path, signatures=net.look)
+    x = np.int64([[1, 2, 3], [5, -6, 1]])
+    return {"x": x}, net.look(tf.constant(x))
+
+
+@saved
+def table_v1(m, path):
+    x = np.int64([[1, 2, 3], [5, -6, 1]])
+    with tf.Graph().as_default(), v1.Session() as s:
+        p = v1.placeholder(tf.int64, [2, 3], name="x")
+        y = table(7.0).lookup(p)
+        s.run(v1.tables_initializer())
+        v1.saved_model.simple_save(s, path, {"x": p}, {"y": y}, legacy_init_op=v1.tables_initializer())
+        return {"x": x}, {"y": s.run(y, {p: x})}
+
+
 @saved
 def keras_images(m, path):
     net = keras_model(lambda L: [L.Conv2D(4, 3, padding="same"), L.BatchNormalization(), L.ReLU(max_value=6.0), L.MaxPooling2D(),
