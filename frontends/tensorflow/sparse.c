@@ -96,7 +96,8 @@ bool tf_sparse_segment(TfNode *n)
         for (uint32_t i = 0; i < v.n; i++)
             segments = v.at[i] >= segments ? v.at[i] + 1 : segments;
     }
-    rows = build_take(b, n->in[0], n->in[1], 0);
+    if (!(rows = build_take(b, n->in[0], n->in[1], 0)))
+        return false;
     y = build_segments(b, "add", rows, ids, segments);
     if (!y || str_starts(name, "SparseSegmentSum"))
         return tf_done(n, y);
