@@ -35,6 +35,22 @@ static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
     return k;
 }
 
+const Idx *pt_decided_dim(PtNode *n, const Expr *total, int64_t usual)
+{
+    const char *name = bound_name(n);
+    int64_t     lo, hi = usual;
+    const Idx  *k;
+
+    if (!shapes_given(&n->im->shapes, name, &lo, &hi)) {
+        diag_warn(n->b.c->diags, W_DIM_BOUND, n->b.loc,
+                  "%s '%s': values of the run decide a size: at most %lld is taken", n->p->target,
+                  n->p->name, (long long)usual);
+        diag_hint(n->b.c->diags, "--dim %s=1..%lld says what it may be", name, (long long)usual);
+    }
+    k = bound_dim(n, total, hi);
+    return k ? idx_max(n->b.c->arith, k, idx_const(n->b.c->arith, 1)) : NULL;
+}
+
 const Expr *pt_found(PtNode *n, const Expr *x, const Expr *mask)
 {
     const Expr *at = mask ? build_find(&n->b, &(BoundDim){bound_dim, n}, mask) : NULL;

@@ -303,6 +303,8 @@ static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, 
 {
     const PtPayload *p = map_get(payloads, PTR_KEY(in->name));
     const Expr      *e = p ? pt_constant(im->c, loc, p) : NULL;
+    InputDim         dims[MAX_RANK];
+    const Type      *is;
 
     if (!p)
         return error_at(im->c, E_IMPORT, loc, "the archive has no '%s'", in->name);
@@ -312,6 +314,12 @@ static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, 
     diag_warn(im->c->diags, W_STATE_KEPT, loc,
               "the model changes '%s', which is an input and, as it is then, the result '%s_out'",
               in->name, in->name);
+    for (uint32_t i = 0; i < p->sizes.n; i++)
+        dims[i] = (InputDim){p->sizes.at[i], NULL};
+    is = shapes_input(&im->shapes, loc, in->name, expr_dtype(e), p->sizes.n, dims);
+    if (is != e->type)
+        return is && error_at(im->c, E_DIM, loc, "the model keeps '%s' as %s", in->name,
+                              type_text(im->c, e->type));
     e = expr_var(im->c, in->name, e->type, loc);
     vec_push(im->c->arena, &params->names, in->name);
     vec_push(im->c->arena, &params->at, e);

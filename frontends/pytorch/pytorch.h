@@ -11,8 +11,8 @@
  *   cells.c     tensors of complex numbers, and quantized ones
  *   node.c      what converters ask of a node: arguments by name
  *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c random.c attention.c
- *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c backward.c complex.c
- * quantized.c control.c    *               converters by family
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c find.c sample.c instances.c backward.c
+ * complex.c quantized.c control.c    *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
  *
@@ -415,6 +415,9 @@ const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
 const Expr *pt_count_before(const Build *b, const Expr *sorted, const Expr *x, bool right);
 /* Of cells that are not 0, [k, rank]; k, the run says. */
 const Expr *pt_positions(PtNode *n, const Expr *x);
+/* The dimension that holds this number, `total` of shape [1], 1 at least; of what size it may be,
+ * --dim says, or it is the usual one, with a warning.  NULL with an error. */
+const Idx *pt_decided_dim(PtNode *n, const Expr *total, int64_t usual);
 /* The rows of x that the flags [rows] name; how many, the run says. */
 const Expr *pt_found(PtNode *n, const Expr *x, const Expr *flags);
 

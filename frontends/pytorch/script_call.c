@@ -258,10 +258,13 @@ bool ts_operator(Frame *f, const char *target, uint32_t n, const TsValue *args,
     return true;
 }
 
-/* Its code chooses by the number of boxes between two ways to the same result. */
-bool ts_batched_nms(TsCall *k)
+/* A function of torchvision as one operator: its code chooses by the number of boxes between two
+ * ways to the same result, or makes each by itself, with a size of its own. */
+bool ts_vision(TsCall *k)
 {
-    return ts_operator(k->f, "torchvision.batched_nms", k->n, k->at, k->names, k->out);
+    const char *target = intern_printf(k->f->s->c->strings, "torchvision.%s", k->name);
+
+    return ts_operator(k->f, target, k->n, k->at, k->names, k->out);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------- */

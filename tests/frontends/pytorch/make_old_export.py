@@ -59,9 +59,9 @@ def main():
     torch.manual_seed(0)
     net, x, y = Net().eval(), torch.randn(5, 3, 6, 5), torch.randn(4, 3)
     if version == "2_1":
-        dims = {"constraints": [torch.export.dynamic_dim(x, 0) >= 2, torch.export.dynamic_dim(x, 0) <= 64]}
+        dims = {"constraints": [torch.export.dynamic_dim(x, 0) >= 2, torch.export.dynamic_dim(x, 0) <= 12]}
     else:
-        dims = {"dynamic_shapes": {"x": {0: torch.export.Dim("batch", min=2, max=64)}, "y": None}}
+        dims = {"dynamic_shapes": {"x": {0: torch.export.Dim("batch", min=2, max=12)}, "y": None}}
     saved, state = io.BytesIO(), net.state.clone()
     program = torch.export.export(net, (x, y), **dims)
     torch.export.save(program, saved)

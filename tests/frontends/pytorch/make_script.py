@@ -547,6 +547,24 @@ def heads():
     return Heads(), {"codes": torch.randn(7, 6), "boxes": [torch.rand(7, 4), torch.rand(7, 4)], "scores": torch.rand(7)}, False
 
 
+class Instances(nn.Module):
+    """What torchvision does with each box: its mask pasted into the picture, its map's highest places."""
+
+    def forward(self, masks: Tensor, maps: Tensor, boxes: Tensor, scores: Tensor) -> Dict[str, Tensor]:
+        at = torch.where(scores > 0.4)[0]
+        places, best = torchvision.models.detection.roi_heads.heatmaps_to_keypoints(maps[at], boxes[at])
+        return {"masks": torchvision.models.detection.roi_heads.paste_masks_in_image(masks[at], boxes[at], (9, 11)),
+                "places": places, "best": best}
+
+
+@model
+def instances():
+    corner = torch.rand(5, 2) * 6
+    boxes = torch.cat([corner, corner + 0.5 + torch.rand(5, 2) * torch.tensor([6.0, 4.0])], 1)
+    return Instances(), {"masks": torch.rand(5, 1, 4, 4), "maps": torch.randn(5, 3, 6, 6), "boxes": boxes,
+                         "scores": torch.tensor([0.9, 0.1, 0.6, 0.3, 0.8])}, False
+
+
 @model
 def detections():
     corner = torch.rand(9, 2)
