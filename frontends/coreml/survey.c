@@ -167,6 +167,19 @@ static bool has_word(const char *inputs, const char *name)
     return false;
 }
 
+static const char *closest(Survey *s, const char *inputs, const char *name)
+{
+    Arena      *a = s->im->c->arena;
+    TextList    names = {0};
+    const char *near;
+    CmlWord     w;
+
+    for (uint32_t i = 0; cml_word(inputs, i, &w); i++)
+        vec_push(a, &names, arena_printf(a, "%.*s", (int)w.n, w.name));
+    near = str_closest(name, names.at, names.n);
+    return near ? arena_printf(a, "did you mean '%s'?", near) : NULL;
+}
+
 static void survey_operands(Survey *s, const CmlRow *row, const CmlOperation *p)
 {
     const char *inputs = cml_inputs(row);
@@ -179,13 +192,15 @@ static void survey_operands(Survey *s, const CmlRow *row, const CmlOperation *p)
         const CmlInputEntry *e = p->in.at[i];
 
         if (!has_word(inputs, e->key ? e->key : ""))
-            found(s, W_UNKNOWN_ATTRIBUTE, NULL, "it has no input '%s'", e->key ? e->key : "");
+            found(s, W_UNKNOWN_ATTRIBUTE, e->key ? closest(s, inputs, e->key) : NULL,
+                  "it has no input '%s'", e->key ? e->key : "");
     }
     for (uint32_t i = 0; i < p->attributes.n; i++) {
         const CmlAttribute *a = p->attributes.at[i];
 
         if (cml_is_operand(a) && !has_word(inputs, a->key))
-            found(s, W_UNKNOWN_ATTRIBUTE, NULL, "it has no attribute '%s'", a->key);
+            found(s, W_UNKNOWN_ATTRIBUTE, closest(s, inputs, a->key), "it has no attribute '%s'",
+                  a->key);
     }
 }
 

@@ -32,7 +32,8 @@ const Expr *tv_dynamic(TvNode *n)
     fixed.in = in;
     fixed.nin = 0;
     fixed.attrs = NEW_ARRAY(c->arena, TvAttr, n->nattrs + n->nin);
-    memcpy(fixed.attrs, n->attrs, n->nattrs * sizeof *n->attrs);
+    for (uint32_t i = 0; i < n->nattrs; i++)
+        fixed.attrs[i] = n->attrs[i];
     for (uint32_t i = 0; i < n->nin; i++) {
         size_t  length = strcspn(at, " ");
         TvAttr *a = &fixed.attrs[fixed.nattrs];

@@ -450,7 +450,7 @@ static bool put_node(Graph *g, uint32_t i)
         bad(g, E_UNSUPPORTED,
             intern_printf(g->c->strings, "'%s', of data types, references or programs",
                           kind_of(g, i)));
-        diag_hint(g->c->diags, "%s", tv_evaluate);
+        diag_hint(g->c->diags, "%s", TV_EVALUATE);
         return false;
     }
     return put_signs(g, ";");

@@ -149,8 +149,8 @@ const Expr *tv_unblocked(TvNode *n, const char *data, const char *weight, TvConv
     memcpy(in, n->in, n->nin * sizeof *in);
     plain.in = in;
     plain.attrs = NEW_ARRAY(c->arena, TvAttr, n->nattrs + 1);
-    memcpy(plain.attrs, n->attrs, n->nattrs * sizeof *n->attrs);
-    for (uint32_t i = 0; i < n->nattrs; i++)
+    for (uint32_t i = 0; i < n->nattrs; i++) {
+        plain.attrs[i] = n->attrs[i];
         for (uint32_t k = 0; k < COUNT(names); k++) {
             TvAttr *a = &plain.attrs[i];
 
@@ -158,6 +158,7 @@ const Expr *tv_unblocked(TvNode *n, const char *data, const char *weight, TvConv
                 continue;
             a->value.text = k == 2 ? "" : plain_layout(a->value.text, c);
         }
+    }
     if (*from && !(in[0] = relaid(n, in[0], from, plain_layout(from, c))))
         return NULL;
     if (weight && tv_is_blocked(n, weight) &&

@@ -223,7 +223,7 @@ void *tv_record(const TvNode *n, const char *op)
 
 static bool check_attr(const TvNode *n, const TvAttr *a)
 {
-    const char *at = n->row->attrs;
+    const char *at = n->row->attrs, *hint;
     TvAttrSpec  s;
 
     while (tv_next_attr(n->b.c, &at, &s)) {
@@ -241,7 +241,10 @@ static bool check_attr(const TvNode *n, const TvAttr *a)
         return !strcmp(text.n ? text.at : "", s.other) ||
                tv_error(n, E_UNSUPPORTED, "'%s' is %s", a->name, text.n ? text.at : "") != NULL;
     }
-    return tv_error(n, W_UNKNOWN_ATTRIBUTE, "attribute '%s' is not known", a->name) != NULL;
+    tv_error(n, W_UNKNOWN_ATTRIBUTE, "attribute '%s' is not known", a->name);
+    if ((hint = tv_unknown_attr(n->b.c, n->row, a->name)))
+        diag_hint(n->b.c->diags, "%s", hint);
+    return false;
 }
 
 static bool check_operands(const TvNode *n)

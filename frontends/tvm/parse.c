@@ -320,7 +320,7 @@ static const Expr *parse_word(TvParser *p, const char *name)
                      "'%s', of data types, references or parts of "
                      "programs",
                      t->text);
-            diag_hint(p->c->diags, "%s", tv_evaluate);
+            diag_hint(p->c->diags, "%s", TV_EVALUATE);
             return NULL;
         }
     if (!strcmp(t->text, "if"))
@@ -470,7 +470,7 @@ static bool survey(TvParser *p)
             p->c, &f,
             (Finding){.id = E_UNSUPPORTED_OP,
                       .text = intern_printf(p->c->strings, "operator %s is not supported", t->text),
-                      .hint = tv_refusal(t->text),
+                      .hint = tv_unknown_op(p->c, t->text),
                       .first = i > 1 && t[-2].kind == TV_LOCAL ? t[-2].text : t->text,
                       .ordinal = t->line,
                       .count = 1});
@@ -493,7 +493,7 @@ static bool find_defs(TvParser *p)
         if (tv_is_word(p, "type") || tv_is_word(p, "extern")) {
             error_at(p->c, E_UNSUPPORTED, tv_place(p, tv_peek(p)), "data types: '%s %s'",
                      tv_peek(p)->text, tv_peek(p)[1].text);
-            diag_hint(p->c->diags, "%s", tv_evaluate);
+            diag_hint(p->c->diags, "%s", TV_EVALUATE);
             return false;
         }
         if (!tv_is_word(p, "def"))

@@ -28,12 +28,40 @@ static const struct {
 #undef TV_REFUSED
 };
 
-const char *tv_refusal(const char *op)
+static const char *refusal(const char *op)
 {
     for (uint32_t i = 0; i < COUNT(refused); i++)
         if (!strcmp(refused[i].name, op))
             return refused[i].hint;
     return NULL;
+}
+
+static const char *closest_hint(Ctx *c, const char *name, const TextList *names)
+{
+    const char *near = str_closest(name, names->at, names->n);
+
+    return near ? arena_printf(c->arena, "did you mean '%s'?", near) : NULL;
+}
+
+const char *tv_unknown_op(Ctx *c, const char *op)
+{
+    const char *why = refusal(op);
+    TextList    names = {0};
+
+    for (uint32_t i = 0; i < COUNT(rows) && !why; i++)
+        vec_push(c->arena, &names, rows[i].name);
+    return why ? why : closest_hint(c, op, &names);
+}
+
+const char *tv_unknown_attr(Ctx *c, const TvRow *row, const char *name)
+{
+    const char *at = row->attrs;
+    TextList    names = {0};
+    TvAttrSpec  s;
+
+    while (tv_next_attr(c, &at, &s))
+        vec_push(c->arena, &names, s.name);
+    return closest_hint(c, name, &names);
 }
 
 bool tv_next_attr(Ctx *c, const char **at, TvAttrSpec *out)

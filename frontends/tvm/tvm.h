@@ -94,8 +94,10 @@ typedef struct {
     TvConvert  *convert;
 } TvRow;
 const TvRow *tv_row(const char *op); /* NULL: there is none */
-const char *
-tv_refusal(const char *op); /* what to do without that operator; NULL: TVM has none of that name */
+/* What to do instead of an operator that has no row, or an attribute that its row does not
+ * have; NULL: nobody knows. */
+const char *tv_unknown_op(Ctx *c, const char *op);
+const char *tv_unknown_attr(Ctx *c, const TvRow *row, const char *name);
 
 /* A word of TvRow.attrs: "axis", "axes>axis", "rounding=UPWARD", "data_layout!". */
 typedef enum { TV_SAME, TV_FIXED, TV_READ } TvUse;
@@ -230,7 +232,7 @@ bool tv_at_attr(const TvParser *p);
 bool tv_parse_attr(TvParser *p, TvAttr *out);
 
 /* What to do without data types and references. */
-#define tv_evaluate                                                                                \
+#define TV_EVALUATE                                                                                \
     "relay.transform.PartialEvaluate() puts in their place what is known of them, and lists of a " \
     "known length are better tuples"
 
