@@ -62,7 +62,15 @@ static bool is_library_format(Bytes tar, bool *ours)
 /* ---- what a file is --------------------------------------------------------------------------------- */
 
 /* PRODUCT: an archive in the same layout, but not of TVM */
-typedef enum { FILE_OTHER, FILE_TEXT, FILE_GRAPH, FILE_JSON, FILE_ARCHIVE, FILE_PRODUCT } FileKind;
+typedef enum {
+    FILE_OTHER,
+    FILE_TEXT,
+    FILE_GRAPH,
+    FILE_JSON,
+    FILE_PARAMS,
+    FILE_ARCHIVE,
+    FILE_PRODUCT
+} FileKind;
 
 static bool has(Bytes file, const char *text)
 {
@@ -76,6 +84,8 @@ static FileKind kind_of(Bytes file)
 
     if (file.n > 512 && !memcmp(file.at + 257, "ustar", 5))
         return !is_library_format(file, &ours) ? FILE_OTHER : ours ? FILE_PRODUCT : FILE_ARCHIVE;
+    if (tv_is_params(file))
+        return FILE_PARAMS;
     while (i < file.n && isspace(file.at[i]))
         i++;
     if (file.n - i > 2 && !memcmp(file.at + i, "#[", 2))
@@ -138,6 +148,13 @@ static bool open_file(Ctx *c, const char *path, Bytes file, Bytes *text, Bytes *
             "a graph for TVM's executor, which has names of compiled functions, not operators");
         diag_hint(c->diags, "give the Relay text that it was built from, or a Model Library "
                             "Format archive, which has it as src/relay.txt");
+        return false;
+    case FILE_PARAMS:
+        error_at(c, E_UNSUPPORTED, (Loc){.file = path},
+                 "the values of a module's parameters alone");
+        diag_hint(c->diags,
+                  "give the Relay text; --weights names this file, if it is not beside it "
+                  "by the same name");
         return false;
     case FILE_PRODUCT:
     case FILE_ARCHIVE: return open_archive(c, path, file, text, params);

@@ -64,6 +64,7 @@ typedef struct {
 } TvParams;
 /* "float32", "bool". */
 bool tv_dtype(const char *name, DType *out);
+bool tv_is_params(Bytes file); /* does it begin like one? */
 bool tv_read_params(Ctx *c, const char *path, Bytes file, TvParams *out);
 /* Arrays in base64, a list of which is in JSON; they are constants 0, 1 .. */
 bool tv_read_arrays(Ctx *c, const char *path, const json_t *list, uint32_t *n, const Const ***out);

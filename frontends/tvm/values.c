@@ -78,6 +78,13 @@ static const Const *read_array(Ctx *c, Loc loc, const char *name, Reader *r)
     return const_new(c, name, type_tensor_i64(c, t, rank, dims), data);
 }
 
+bool tv_is_params(Bytes file)
+{
+    Reader r = reader(file);
+
+    return read_u64(&r) == PARAMS_MAGIC && !r.bad;
+}
+
 bool tv_read_params(Ctx *c, const char *path, Bytes file, TvParams *out)
 {
     Loc      loc = {.file = path};
