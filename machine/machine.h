@@ -15,6 +15,7 @@
  *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie
  *   product.c   cycles of whole products, by algorithm
+ *   placement.c  ... on a device, and on the CPU beside it
  *   threads.c   what threads gain and lose
  *   limits.c    thresholds, where there is no estimate (limits.def) */
 #ifndef TVMCC_MACHINE_H
@@ -372,6 +373,22 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 int64_t device_mma_bytes(const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
 double  device_mma_cycles(const Machine *m, const DeviceTile *t);
+
+/* ---- placement.c ------------------------------------------------------------------------------ */
+
+/* An operator of a kernel: cells of the largest of its tensors, multiply-adds, bytes of all;
+ * `one_thread`: a device divides it among no threads. */
+typedef struct {
+    double cells, macs, bytes;
+    bool   one_thread;
+} PlacedWork;
+/* Nanoseconds of it on the CPU of m, or the device, and of starting a kernel there. */
+double placed_cpu_ns(const Machine *m, const PlacedWork *w);
+double placed_cpu_start_ns(const Machine *m);
+double placed_device_ns(const Machine *m, const PlacedWork *w);
+double placed_device_start_ns(const Machine *m);
+/* ... of a copy between the device of m and its host, which waits for what the device does. */
+double placed_copy_ns(const Machine *m, double bytes, bool to_host);
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

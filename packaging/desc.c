@@ -95,6 +95,12 @@ static bool desc_tensors(Ctx *c, const Plan *p, TensorDesc **in, TensorDesc **ou
     return true;
 }
 
+/* Of a device, what its host's kernels need. */
+static uint64_t arena_shared(const Plan *p)
+{
+    return p->target->host ? p->here_bytes : p->arena_bytes;
+}
+
 /* CPU variants and shape buckets: sizes of each, and what holds for all. */
 static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
 {
@@ -117,7 +123,7 @@ static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
             sizes[k] = p->dims[k].size;
         *d = (AltDesc){.target = p->target->text,
                        .sizes = sizes,
-                       .arena_shared = p->arena || p->target->host ? 0 : p->arena_bytes,
+                       .arena_shared = p->arena ? 0 : arena_shared(p),
                        .arena_private = p->arena || p->target->host ? 0 : p->private_bytes,
                        .weights_bytes = p->weights_alone};
         if (!desc_tensors(c, p, &d->in, &d->out))
@@ -178,7 +184,7 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .model = p->name,
         .nin = p->nin,
         .nout = p->nout,
-        .arena_shared = p->target->host ? 0 : p->arena_bytes,
+        .arena_shared = arena_shared(p),
         .arena_private = p->target->host ? 0 : p->private_bytes,
         .state_bytes = plan_state_bytes(first),
         .arena_align = ARENA_ALIGN,

@@ -12,10 +12,10 @@
 typedef struct {
     Ctx            *c;
     const Plan     *plan;
-    const uint64_t *offset;    /* new, by constant */
-    const Buffer   *was, *now; /* the weights, as main's parameter */
-    Map            *moved;     /* 1 + old offset -> constant */
-    Map            *names;     /* interned old name -> new name */
+    const uint64_t *offset;          /* new, by constant */
+    const Buffer   *was[2], *now[2]; /* the weights, as main's parameters; the host's behind */
+    Map            *moved;           /* 1 + old offset -> constant */
+    Map            *names;           /* interned old name -> new name */
 } Join;
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -68,7 +68,10 @@ static const Idx *move_offset(const Join *j, const Idx *offset)
 
 static Arg move_arg(const Join *j, Arg a)
 {
-    return a.buffer == j->was ? (Arg){j->now, move_offset(j, a.offset), NULL} : a;
+    for (uint32_t i = 0; i < COUNT(j->was); i++)
+        if (a.buffer && a.buffer == j->was[i])
+            return (Arg){j->now[i], move_offset(j, a.offset), NULL};
+    return a;
 }
 
 /* A condition that is a constant of the weights. */
@@ -77,10 +80,12 @@ static const Prim *move_load(Ctx *c, void *user, const Prim *now)
     const Join *j = user;
     const Idx  *at;
 
-    if (now->kind != PRIM_LOAD || now->u.load.buffer != j->was)
-        return now;
-    at = move_offset(j, now->u.load.index[0]);
-    return prim_load(c, j->now, &at);
+    for (uint32_t i = 0; now->kind == PRIM_LOAD && i < COUNT(j->was); i++)
+        if (now->u.load.buffer == j->was[i]) {
+            at = move_offset(j, now->u.load.index[0]);
+            return prim_load(c, j->now[i], &at);
+        }
+    return now;
 }
 
 static const Arg *move_args(const Join *j, uint32_t n, const Arg *was)
@@ -123,11 +128,14 @@ static const Func *join_main(Join *j, const Func *f, uint64_t weights_bytes)
     Param     *params = DUP_ARRAY(c->arena, f->params, f->nparams);
     const Idx *extent = idx_const(c->arith, (int64_t)weights_bytes);
     TirMap     m = {.user = j, .stmt = move_call, .prim = move_load};
-    Param     *weights = &params[plan_weights_param(j->plan)];
 
-    j->was = weights->buffer;
-    j->now = buffer_new(c, j->was->name, j->was->dtype, j->was->scope, 1, &extent);
-    weights->buffer = j->now;
+    for (uint32_t i = 0; i <= j->plan->mixed; i++) {
+        Param *weights = &params[plan_weights_param(j->plan) + 2 * i];
+
+        j->was[i] = weights->buffer;
+        j->now[i] = buffer_new(c, j->was[i]->name, j->was[i]->dtype, j->was[i]->scope, 1, &extent);
+        weights->buffer = j->now[i];
+    }
     out.params = params;
     out.body = stmt_map(c, f->body, &m);
     return func_new(c, out);
@@ -240,7 +248,8 @@ Plan plan_of_host(Ctx *c, const Plan *p, const struct DeviceCode *code)
     host.tir = tirmod_new(c, funcs.n, funcs.at);
     host.target = p->target->host;
     host.device = code;
-    host.arena_bytes = host.private_bytes = 0;
+    host.arena_bytes = p->here_bytes;
+    host.private_bytes = 0;
     return host;
 }
 

@@ -139,6 +139,8 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
     str_add(out, ", ");
     print_bytes(p->private_bytes, p->scratch, out);
     str_printf(out, " a thread, lower bound %llu\n", (ull)p->arena_floor);
+    if (p->mixed)
+        str_printf(out, "here %llu\n", (ull)p->here_bytes);
     str_printf(out, "weights %llu, %lld multiply-adds\n", (ull)p->weights_bytes,
                (long long)p->macs);
     if (p->weights_alone)
@@ -352,6 +354,8 @@ static void parse_sizes(Parser *p, Plan *plan)
     expect(p, "lower");
     expect(p, "bound");
     plan->arena_floor = parse_size(p);
+    if ((plan->mixed = accept(p, "here")))
+        plan->here_bytes = parse_size(p);
     expect(p, "weights");
     plan->weights_bytes = parse_size(p);
     expect(p, ",");
@@ -394,7 +398,7 @@ static void check(Parser *p, Plan *plan, const Rows *r)
     const TirModule *m = plan->tir;
     const Func      *main = m->nfuncs ? m->funcs[m->nfuncs - 1] : NULL;
 
-    uint32_t n = plan->symbols.n + plan->nin + plan->nout + 2;
+    uint32_t n = plan->symbols.n + plan->nin + plan->nout + 2 + 2 * plan->mixed;
 
     if (!main || main->kind != FUNC_HOST || func_dims(main) != plan->symbols.n ||
         (main->nparams != n && main->nparams != n + 1)) {

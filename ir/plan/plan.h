@@ -112,6 +112,8 @@ typedef struct Plan {
     uint64_t arena_bytes;   /* shared part; like the weights in device memory if target->host */
     uint64_t private_bytes; /* per thread */
     uint64_t weights_bytes;
+    bool     mixed;       /* of a device: some kernels are the host's (plan_devices) .. */
+    uint64_t here_bytes;  /* .. which have an arena of their own, in its memory */
     uint64_t arena_floor; /* largest sum of simultaneously live tensors */
     /* Where a dimension has no upper bound (an open plan): the same two sizes as forms over the
      * symbols, which a run computes; the numbers are those of usual sizes then, and only told.
@@ -166,12 +168,18 @@ bool plan_has_fallbacks(const Plan *p);
 Plan plan_of_host(Ctx *c, const Plan *p, const struct DeviceCode *code);
 
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
- * where values decide dimensions their cells %dims (i64), and the scalars %tid, %nt inside its
- * region.  Private scratch of thread t lies at arena_bytes + t * private_bytes. */
+ * of a mixed plan %here and %here_weights (u8), the same two of the host; where values decide
+ * dimensions their cells %dims (i64), and the scalars %tid, %nt inside its region.  Private scratch
+ * of thread t lies at arena_bytes + t * private_bytes. */
 
 static inline uint32_t plan_weights_param(const Plan *p)
 {
     return p->symbols.n + p->nin + p->nout + 1;
+}
+
+static inline uint32_t plan_params(const Plan *p)
+{
+    return p->symbols.n + p->nin + p->nout + 2 + 2 * p->mixed + (p->ncells > 0);
 }
 
 /* plan.c: the whole plan as text; print(read(print(p))) gives the same bytes. */

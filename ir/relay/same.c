@@ -87,7 +87,7 @@ static bool same_node(Compare *s, const Expr *a, const Expr *b)
         for (uint32_t i = 0; i < func_nparams(a); i++)
             if (!bind_var(s, func_param(a, i), func_param(b, i)))
                 return false;
-        return a->u.func.primitive == b->u.func.primitive &&
+        return a->u.func.primitive == b->u.func.primitive && a->u.func.host == b->u.func.host &&
                plain(s->c, a->u.func.ret) == plain(s->c, b->u.func.ret) &&
                same_text(a->u.func.compiler, b->u.func.compiler);
     case EXPR_MATCH:
@@ -173,7 +173,9 @@ static uint64_t hash_node(Ctx *c, const Expr *e)
     case EXPR_CTOR: return hash_text(e->u.ctor->name, h);
     case EXPR_PROJ: return hash_mix(h, e->u.index);
     case EXPR_CALL: return call_op(e) ? hash_mix(h, attrs_hash(call_op(e)->attrs, e->u.attrs)) : h;
-    case EXPR_FUNC: return hash_text(e->u.func.compiler, hash_mix(h, e->u.func.primitive));
+    case EXPR_FUNC:
+        return hash_text(e->u.func.compiler,
+                         hash_mix(h, e->u.func.primitive + 2u * e->u.func.host));
     case EXPR_MATCH:
         for (uint32_t i = 0; i + 1 < e->nkids; i++)
             h = hash_pattern(e->u.match.patterns[i], h);

@@ -70,7 +70,7 @@ const Expr *rp_scalar(Parser *p, DType t, const void *at, Loc loc);
 
 /* ---- parse_relay_expr.c --------------------------------------------------------------------- */
 
-bool rp_func_head(Parser *p, FuncData *data); /* [primitive] [compiler("..")] */
+bool rp_func_head(Parser *p, FuncData *data); /* [primitive [host]] [compiler("..")] */
 /* Parameters, result, body; `name` is the global it defines, or NULL. */
 const Expr *rp_func(Parser *p, FuncData data, const char *name, Loc loc);
 

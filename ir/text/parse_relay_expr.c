@@ -185,7 +185,8 @@ static const Expr *parse_var(Parser *p, bool annotated)
     return v;
 }
 
-/* After `fn [primitive] [compiler(..)] [@name]`: the rest of a function.  `name` is its global. */
+/* After `fn [primitive [host]] [compiler(..)] [@name]`: the rest of a function.  `name` is its
+ * global. */
 const Expr *rp_func(Parser *p, FuncData data, const char *name, Loc loc)
 {
     ExprVec     params = {0};
@@ -228,6 +229,7 @@ bool rp_func_head(Parser *p, FuncData *data)
 {
     *data = (FuncData){0};
     data->primitive = rp_accept_word(p, "primitive");
+    data->host = data->primitive && rp_accept_word(p, "host");
     if (rp_accept(p, "compiler("))
         return (data->compiler = rp_string(p)) && rp_expect(p, ")");
     return true;

@@ -549,6 +549,8 @@ static const Target *parse_target(Parser *p)
         return NULL;
     if (p->c->target && !strcmp(p->c->target->text, text))
         return p->c->target;
+    if (p->c->target && p->c->target->host && !strcmp(p->c->target->host->text, text))
+        return p->c->target->host;
     if (p->c->target) {
         p->at = at;
         parse_fail(p, "the target of this compile is \"%s\"", p->c->target->text);

@@ -315,7 +315,7 @@ static void print_func(Printer *p, const Expr *e, const char *global)
 {
     str_add(p->out, "fn ");
     if (e->u.func.primitive)
-        str_add(p->out, "primitive ");
+        str_add(p->out, e->u.func.host ? "primitive host " : "primitive ");
     if (e->u.func.compiler) {
         str_add(p->out, "compiler(");
         print_quoted(p->out, e->u.func.compiler);

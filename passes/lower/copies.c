@@ -19,23 +19,23 @@ static const Func *find_copy(const Copies *x, const char *name)
 }
 
 /* The name that a kernel has in the end: that of its only launch, on a device. */
-static const char *last_name(const Copies *x, const char *name)
+static const char *last_name(const Copies *x, const char *name, bool device)
 {
-    return x->p->device ? intern_printf(x->c->strings, "%s.0", name) : name;
+    return device ? intern_printf(x->c->strings, "%s.0", name) : name;
 }
 
 static const Func *add_copy(Copies *x, const char *name, uint32_t nparams, const Param *params,
-                            const Stmt *body)
+                            const Stmt *body, bool device)
 {
-    Ctx        *c = x->c;
-    bool        device = x->p->device;
-    Func        f = {.name = name,
-                     .kind = device ? FUNC_DEVICE : FUNC_KERNEL,
-                     .target = x->p->kernels->target,
-                     .nparams = nparams,
-                     .params = DUP_ARRAY(c->arena, params, nparams),
-                     .body = body};
-    const Func *k = func_new(c, f);
+    Ctx          *c = x->c;
+    const Target *t = x->p->kernels->target;
+    Func          f = {.name = name,
+                       .kind = device ? FUNC_DEVICE : FUNC_KERNEL,
+                       .target = !device && x->p->device ? t->host : t,
+                       .nparams = nparams,
+                       .params = DUP_ARRAY(c->arena, params, nparams),
+                       .body = body};
+    const Func   *k = func_new(c, f);
 
     if (device)
         k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
@@ -70,14 +70,14 @@ static const Prim *elsewhere(Ctx *c, const Buffer *a, const Buffer *b)
     return prim_not(c, prim_eq(c, prim_addr(c, a, &zero, NULL), prim_addr(c, b, &zero, NULL)));
 }
 
-const Func *copy_kernel(Copies *x, DType dtype, const Idx *n, bool unless_there)
+const Func *copy_kernel(Copies *x, DType dtype, const Idx *n, bool unless_there, bool device)
 {
     Ctx        *c = x->c;
     DType       t = dtype_cell(dtype);
     const char *name =
         intern_printf(c->strings, "%s.%s.%s%lld", unless_there ? "state" : "copy", dtype_text(c, t),
                       idx_is_const(n, NULL) ? "" : "upto", (long long)n->hi);
-    const Func *had = find_copy(x, last_name(x, name));
+    const Func *had = find_copy(x, last_name(x, name, device));
     Param       params[3];
     uint32_t    nparams = 0;
 
@@ -94,10 +94,11 @@ const Func *copy_kernel(Copies *x, DType dtype, const Idx *n, bool unless_there)
     const Stmt *copy = for_all(c, i, extent, stmt_store(c, dst, &at, prim_load(c, src, &at)));
     if (unless_there)
         copy = stmt_if(c, elsewhere(c, src, dst), copy, NULL);
-    return add_copy(x, name, nparams, params, copy);
+    return add_copy(x, name, nparams, params, copy, device);
 }
 
-const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *slices, const Idx *n)
+const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *slices, const Idx *n,
+                          bool device)
 {
     Ctx        *c = x->c;
     DType       t = dtype_cell(dtype);
@@ -105,7 +106,7 @@ const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *sli
     const char *name = intern_printf(c->strings, "update.%s.%s.%s%lldx%lld", dtype_text(c, t),
                                      dtype_text(c, position), fixed ? "" : "upto",
                                      (long long)slices->hi, (long long)n->hi);
-    const Func *had = find_copy(x, last_name(x, name));
+    const Func *had = find_copy(x, last_name(x, name, device));
     const Idx  *zero = idx_const(c->arith, 0), *one = idx_const(c->arith, 1), *to;
     Param       params[5];
     uint32_t    nparams = 0;
@@ -138,5 +139,6 @@ const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *sli
     return add_copy(x, name, nparams, params,
                     stmt_if(c, there,
                             for_all(c, i, n, stmt_store(c, dst, &to, prim_load(c, src, &from))),
-                            NULL));
+                            NULL),
+                    device);
 }

@@ -83,10 +83,12 @@ void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out)
     Value       to = values_of(s, x)->at[0], in[2];
     Item       *it;
 
-    for (uint32_t i = 0; i < 2; i++)
-        in[i] = values_of(s, call_arg(e, i + 1))->at[0];
     if (!is_last_use(s, x))
-        to = copied(p, s, (Value){to.slot, e->type}, "update", e->loc);
+        to = copied_to(p, s, (Value){to.slot, e->type}, to.slot->here, "update", e->loc);
+    else
+        forget_twin(p, s, to.slot);
+    for (uint32_t i = 0; i < 2; i++)
+        in[i] = on_side(p, s, values_of(s, call_arg(e, i + 1))->at[0], to.slot->here, e->loc);
     it = item_new(p, s, ITEM_UPDATE, e->loc);
     it->nin = 2;
     it->in = DUP_ARRAY(p->c->arena, in, 2);
@@ -107,9 +109,9 @@ static bool fits_in_place(const Carried *x, uint32_t begin)
 {
     const Slot *s = x->next.slot, *to = x->at.slot;
 
-    return s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in && s->first > begin &&
-           !s->type->halo && s->bytes == to->bytes && s->open.bytes == to->open.bytes &&
-           to->last < s->first && !x->reads;
+    return s->here == to->here && s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in &&
+           s->first > begin && !s->type->halo && s->bytes == to->bytes &&
+           s->open.bytes == to->open.bytes && to->last < s->first && !x->reads;
 }
 
 /* The one whose place x becomes a copy of, or NULL. */
@@ -198,7 +200,7 @@ static Values *arg_values(const Loop *l, uint32_t i)
  * value's, if nobody else reads it. */
 static Value carry(Loop *l, Value from, const char *name, bool taken)
 {
-    Value at = taken ? from : copied(l->p, l->s, from, name, l->call->loc);
+    Value at = taken ? from : copied_to(l->p, l->s, from, from.slot->here, name, l->call->loc);
 
     at.slot->kind = SLOT_CARRIED;
     return at;

@@ -26,6 +26,8 @@ typedef struct {
     Program       *p;
     const Buffer **in, **out;
     const Buffer  *arena, *weights, *dims; /* dims NULL: no value decides one */
+    const Buffer  *here, *here_weights;    /* arena and weights of the host beside a device */
+    uint64_t       here_bytes;
     const Atom    *tid, *nt;
     const Atom    *round; /* of the loop around, or NULL */
     uint64_t       arena_bytes, private_bytes;
@@ -55,9 +57,10 @@ static Arg slot_arg(Host *h, const Slot *part)
     case PLACE_OUTPUT: return (Arg){h->out[s->index], at, NULL};
     case PLACE_ARENA:
         at = s->open.offset ? idx_add(A, at, s->open.offset) : idx_addc(A, at, (int64_t)s->offset);
-        return (Arg){h->arena, at, NULL};
+        return (Arg){s->here ? h->here : h->arena, at, NULL};
     case PLACE_CONST:
-        return (Arg){h->weights, idx_addc(A, at, (int64_t)h->p->consts.at[s->index].offset), NULL};
+        return (Arg){s->here ? h->here_weights : h->weights,
+                     idx_addc(A, at, (int64_t)h->p->consts.at[s->index].offset), NULL};
     case PLACE_DIMS:
         return (Arg){h->dims, idx_addc(A, at, (int64_t)s->index * dtype_bytes(DT_I64)), NULL};
     }
@@ -66,7 +69,7 @@ static Arg slot_arg(Host *h, const Slot *part)
 
 static void meet(Host *h, StmtList *out)
 {
-    if (!h->p->device && !h->alone)
+    if (!h->alone)
         vec_push(h->c->arena, out, stmt_barrier(h->c));
     h->dirty = CLEAN;
     h->asked = NULL;
@@ -159,14 +162,16 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
         } else {
             int64_t    origin;
             const Idx *bytes = scratch_bytes(c, it, p->buffer, &origin);
-            const Idx *at = idx_addc(c->arith, idx_add(c->arith, h->arena_form, scratch), origin);
+            const Idx *base =
+                h->p->device ? idx_const(c->arith, (int64_t)h->here_bytes) : h->arena_form;
+            const Idx *at = idx_addc(c->arith, idx_add(c->arith, base, scratch), origin);
             if (is_parallel(f) && !h->one_by_one)
                 at = idx_add(c->arith, at, idx_mul(c->arith, tid, h->private_form));
-            a[i] = (Arg){h->arena, at, NULL};
+            a[i] = (Arg){h->p->device ? h->here : h->arena, at, NULL};
             scratch = idx_add(c->arith, scratch, arena_aligned(c, bytes));
         }
     }
-    if (!h->p->device)
+    if (!it->kernel->nlaunches)
         vec_push(c->arena, out,
                  stmt_call(c, f->name, f->nparams, a, !h->alone && !is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
@@ -252,7 +257,7 @@ static void call_copy(Host *h, const Item *it, const Func *k, const Arg *args, S
 {
     Ctx *c = h->c;
 
-    if (h->p->device)
+    if (k->kind == FUNC_DEVICE)
         vec_push(c->arena, out, launch_stmt(c, k, args, it->loc));
     else
         vec_push(c->arena, out, stmt_call(c, k->name, k->nparams, args, !h->alone, it->loc));
@@ -268,30 +273,23 @@ static bool copies_state(const Host *h, const Item *it)
            is_state(h->p, to->index, from->index);
 }
 
-/* What the host of a device reads and writes: the caller's tensors, dimensions. */
-static bool lies_here(const Slot *s)
-{
-    uint64_t at;
-    Place    p = slot_root(s, &at)->place;
-
-    return p == PLACE_INPUT || p == PLACE_OUTPUT || p == PLACE_DIMS;
-}
-
 static void emit_copy(Host *h, const Item *it, StmtList *out)
 {
     const Idx *n = type_cells(h->c, it->in[0].type);
     Arg        a[3] = {{NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-    bool       up = lies_here(it->in[0].slot), down = lies_here(it->out[0].slot);
+    bool       from = lies_here(h->p, it->in[0].slot), to = lies_here(h->p, it->out[0].slot);
 
     if (n->hi == 0)
         return;
     before(h, out, it, false);
-    if (h->p->device && (up || down)) {
-        CopyData d = {a[2], a[1], idx_mulc(h->c->arith, n, dtype_bytes(it->in[0].type->dtype)), up};
+    if (from != to) {
+        CopyData d = {a[2], a[1], idx_mulc(h->c->arith, n, dtype_bytes(it->in[0].type->dtype)),
+                      from};
         vec_push(h->c->arena, out, stmt_copy(h->c, d));
         return;
     }
-    const Func *k = copy_kernel(&h->copies, it->in[0].type->dtype, n, copies_state(h, it));
+    const Func *k =
+        copy_kernel(&h->copies, it->in[0].type->dtype, n, copies_state(h, it), h->p->device && !to);
     call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 1, out);
 }
 
@@ -307,8 +305,8 @@ static void emit_slice(Host *h, const Item *it, StmtList *out)
     if (n->hi == 0 || slices->hi == 0)
         return;
     before(h, out, it, false);
-    const Func *k =
-        update_kernel(&h->copies, it->in[0].type->dtype, it->in[1].type->dtype, slices, n);
+    const Func *k = update_kernel(&h->copies, it->in[0].type->dtype, it->in[1].type->dtype, slices,
+                                  n, h->p->device && !lies_here(h->p, it->out[0].slot));
     call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 2, out);
 }
 
@@ -371,11 +369,12 @@ static void emit_loop(Host *h, const Item *it, StmtList *out)
 }
 
 /* Where the host keeps a condition that a device computes; NULL: it lies in memory anyway. */
-static const Buffer *device_condition(Host *h)
+static const Buffer *device_condition(Host *h, const Item *it)
 {
     const Idx *one = idx_const(h->c->arith, 1);
+    bool       there = h->p->device && !lies_here(h->p, it->in[0].slot);
 
-    return h->p->device ? buffer_new(h->c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
+    return there ? buffer_new(h->c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
 }
 
 static const Stmt *fetch_condition(Host *h, const Item *it, const Buffer *here)
@@ -426,7 +425,7 @@ static void emit_if(Host *h, const Item *it, StmtList *out)
 {
     Ctx          *c = h->c;
     StmtList      then = {0}, other = {0};
-    const Buffer *here = device_condition(h);
+    const Buffer *here = device_condition(h, it);
 
     if (h->asked)
         meet(h, out);
@@ -444,7 +443,7 @@ static void emit_while(Host *h, const Item *it, StmtList *out)
 {
     Ctx          *c = h->c;
     StmtList      body = {0};
-    const Buffer *here = device_condition(h);
+    const Buffer *here = device_condition(h, it);
     uint64_t      at;
 
     if (h->asked)
@@ -502,6 +501,7 @@ static void plan_work(Program *p, const ItemList *items)
             const Idx *cells = idx_divc(c->arith, scratch_bytes(c, it, b, &origin), step);
             Slot *s = slot_new(p, PLACE_ARENA, 0, type_tensor(c, b->dtype, 1, &cells), b->name);
             s->origin = (uint64_t)origin;
+            s->here = p->device && f->kind != FUNC_DEVICE;
             s->first = s->last = it->at;
             vec_push(c->arena, &work, s);
         }
@@ -551,7 +551,7 @@ static const Func *main_func(Host *h, const char *entry)
 {
     Ctx     *c = h->c;
     Program *p = h->p;
-    uint32_t n = p->dims.n + p->n_in + p->results.n + 2 + (h->dims != NULL), k = 0;
+    uint32_t n = p->dims.n + p->n_in + p->results.n + 2 + 2 * p->mixed + (h->dims != NULL), k = 0;
     Param   *params = NEW_ARRAY(c->arena, Param, n);
     StmtList body = {0};
 
@@ -563,12 +563,16 @@ static const Func *main_func(Host *h, const char *entry)
         params[k++] = (Param){h->out[i], NULL, true};
     params[k++] = (Param){h->arena, NULL, true};
     params[k++] = (Param){h->weights, NULL, false};
+    if (p->mixed) {
+        params[k++] = (Param){h->here, NULL, true};
+        params[k++] = (Param){h->here_weights, NULL, false};
+    }
     if (h->dims)
         params[k++] = (Param){h->dims, NULL, true};
     emit_items(h, &p->items, &body);
     RegionData  r = {h->tid, h->nt};
     const Stmt *s = with_bound_dims(h, stmt_seq(c, body.n, body.at));
-    if (!p->device && !h->alone)
+    if (!h->alone)
         s = stmt_region(c, r, s);
     Func f = {.name = entry,
               .kind = FUNC_HOST,
@@ -675,8 +679,10 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return no_device_bound(&p);
     plan_work(&p, &p.items);
 
-    Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};
-    Plan *plan = NEW(c->arena, Plan);
+    Host       h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};
+    Plan      *plan = NEW(c->arena, Plan);
+    uint64_t   here_floor;
+    const Idx *here_form;
     VEC(const Func *) funcs = {0};
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
@@ -684,7 +690,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return NULL;
     if (c->target && c->target->asks_cpu && !p.device)
         p.arena_first = CPU_NOTE_BYTES;
-    h.arena_bytes = memory_plan(&p, &plan->arena_floor, &plan->arena);
+    h.arena_bytes = memory_plan(&p, false, &plan->arena_floor, &plan->arena);
+    if (p.mixed)
+        h.here_bytes = memory_plan(&p, true, &here_floor, &here_form);
     if (!run_program_passes(c, &p, o))
         return NULL;
     h.private_form = private_need(&p, &p.items, idx_const(c->arith, 0));
@@ -709,22 +717,28 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     uint64_t all = o->in_place ? 0 : h.weights_bytes;
     add_bytes(&all, h.arena_bytes);
     add_bytes(&all, h.private_bytes);
+    add_bytes(&all, h.here_bytes);
     add_values(&all, p.n_in, p.in_types);
     add_values(&all, p.results.n, types);
     if (!addressable(c, all))
         return NULL;
     /* The first thread's private part is the arena's end. */
-    const Idx    *na = idx_add(c->arith, h.arena_form, h.private_form);
+    const Idx    *na = p.device ? h.arena_form : idx_add(c->arith, h.arena_form, h.private_form);
     const int64_t nw = (int64_t)h.weights_bytes;
     h.arena = io_buffer(&p, "arena", type_tensor(c, DT_U8, 1, &na));
     h.weights = io_buffer(&p, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
+    if (p.mixed) {
+        const int64_t bytes = (int64_t)(h.here_bytes + h.private_bytes);
+        h.here = io_buffer(&p, "here", type_tensor_i64(c, DT_U8, 1, &bytes));
+        h.here_weights = io_buffer(&p, "here_weights", type_tensor_i64(c, DT_U8, 1, &nw));
+    }
     if (p.ncells) {
         const int64_t cells = p.ncells;
         h.dims = io_buffer(&p, "dims", type_tensor_i64(c, DT_I64, 1, &cells));
     }
     h.tid = atom_var(c->arith, TIR_TID, 0, 1023);
     h.nt = atom_var(c->arith, TIR_NT, 1, 1024);
-    h.alone = !worth_threads(&h);
+    h.alone = p.device || !worth_threads(&h);
     const Func *host = main_func(&h, entry);
     for (uint32_t i = 0; i < h.copies.all.n; i++)
         vec_push(c->arena, &funcs, h.copies.all.at[i]);
@@ -747,7 +761,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     plan->nkernels = kernels.all.n;
     plan->kernels = plan_kernels(&kernels);
     plan->arena_bytes = h.arena_bytes;
-    plan->private_bytes = h.private_bytes;
+    plan->private_bytes = p.device ? 0 : h.private_bytes;
+    plan->mixed = p.mixed;
+    plan->here_bytes = p.mixed ? h.here_bytes + h.private_bytes : 0;
     plan->weights_bytes = h.weights_bytes;
     if (arith_overflow(c->arith))
         return error_at(c, E_DIM, NO_LOC, "an index overflows 64 bits");

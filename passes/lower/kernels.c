@@ -76,16 +76,17 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
 }
 
 /* The best of the schedules that were measured for this kernel whose steps it takes; NULL: none. */
-static Sched *tuned_schedule(Kernels *k, const TeFunc *te, const Op *anchor, Sha256 workload)
+static Sched *tuned_schedule(Kernels *k, const TeFunc *te, const Op *anchor, const Target *target,
+                             Sha256 workload)
 {
     Ctx          *c = k->c;
     const Tuning *t = k->o->tuning;
     TunedSchedule r;
     uint32_t      n = 0;
 
-    for (; t && t->find(t->user, workload, k->target, n, &r); n++) {
+    for (; t && t->find(t->user, workload, target, n, &r); n++) {
         uint32_t errors = diag_errors(c->diags);
-        Sched   *s = sched_new(c, k->target, te);
+        Sched   *s = sched_new(c, target, te);
 
         Bytes text = {(const uint8_t *)r.text, strlen(r.text)};
 
@@ -135,6 +136,17 @@ static Kernel *use(const Kernels *k, Kernel *x)
     return x;
 }
 
+bool runs_here(const Expr *call)
+{
+    return call->kids[0]->u.func.host;
+}
+
+/* Whose code a call is: a device's, or that of its host. */
+static const Target *call_target(const Kernels *k, const Expr *call)
+{
+    return runs_here(call) && k->target && k->target->host ? k->target->host : k->target;
+}
+
 Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *dims)
 {
     Ctx          *c = k->c;
@@ -142,26 +154,29 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
     const Expr   *fn = call->kids[0];
     const Op     *anchor = anchor_of(c, fn, &stem);
     const TeFunc *te = ctx_cancelled(c) ? NULL : te_of_func(c, fn, call, in_place, stem);
+    const Target *target = call_target(k, call);
     uint64_t      key;
 
     if (!te)
         return NULL;
-    const Func        *first = te_lower(c, te, k->target);
+    const Func        *first = te_lower(c, te, target);
     const TakenLayout *taken = in_place ? NULL : map_get(k->layouts, call->id);
     Sha256             h = func_hash(c, first);
     *dims = dims_of(c, first);
     memcpy(&key, h.b, sizeof key);
+    if (target != k->target)
+        key = ~key;
     if (taken)
         key ^= hash_bytes(taken->map, strlen(taken->map), 0);
     Kernel *found = map_get(k->by_text, key);
     if (found)
         return use(k, found);
     const char *rule = NULL, *refused = NULL;
-    Sched      *s = tuned_schedule(k, te, anchor, h);
+    Sched      *s = tuned_schedule(k, te, anchor, target, h);
     if (s)
         rule = plan_tuned;
     else
-        s = schedule_kernel(c, te, anchor, k->target, k->o, &rule, &refused);
+        s = schedule_kernel(c, te, anchor, target, k->o, &rule, &refused);
     if (!s || !s->f)
         return NULL;
     if (taken)
@@ -175,7 +190,8 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
         Kernel *same = k->all.at[i];
         if (same->nest->name != f.name)
             continue;
-        if (same_packing(c, same->sched, s)) { /* another text, the same nest */
+        if (same->nest->target == target &&
+            same_packing(c, same->sched, s)) { /* another text, the same nest */
             vec_push(c->arena, &same->workloads, h);
             map_put(k->by_text, key, same);
             return use(k, same);
@@ -185,7 +201,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
     }
     f.loc = te->loc;
     f.macs = te_macs(c, te);
-    f.kind = k->target && k->target->host ? FUNC_DEVICE : FUNC_KERNEL;
+    f.kind = target && target->host ? FUNC_DEVICE : FUNC_KERNEL;
     Kernel *fresh = NEW(c->arena, Kernel);
     *fresh = (Kernel){.nest = func_new(c, f),
                       .sched = s,

@@ -5,6 +5,7 @@
  *   main.c        what main takes and gives; states
  *   program.c     its body as a list of kernel calls over values
  *   slots.c       their storage
+ *   sides.c       ... on which side, of the host and its device
  *   flow.c        calls of functions, loops among them
  *   share_layout.c  one layout for a constant that several kernels read
  *   memory.c      where every value lies in the arena
@@ -66,6 +67,8 @@ bool is_kernel_call(const Expr *e);
  * the symbolic dimensions of the call, which are the kernel's first parameters; `in_place`: it
  * takes all operands but the first, which lies where the result will. */
 Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *dims);
+/* Its kernel is the host's, of a program for a device (plan_devices). */
+bool runs_here(const Expr *call);
 /* Run the TIR passes over all kernels. */
 bool kernels_finish(Kernels *k);
 /* Their functions as they are now, and n more. */
@@ -91,6 +94,7 @@ struct Slot {
     uint32_t    first, last;   /* positions of the program */
     uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
     SlotKind    kind;
+    bool        here;    /* of a program for a device: in memory of the host */
     Slot       *in;      /* the slot that this one lies in, or NULL */
     uint64_t    at;      /* ... and where, in bytes */
     uint64_t    step;    /* ... and how much further each round of the loop around it */
@@ -162,6 +166,7 @@ struct Program {
     VEC(BoundDims) binds;
     VEC(BoundDim) bound;       /* the dimensions among them */
     bool device;               /* arena and constants lie in device memory */
+    bool mixed;                /* .. but for those of kernels that are the host's */
     VEC(const char *) calling; /* functions whose bodies are being walked, the innermost last */
     uint32_t calls;            /* of functions, so far */
 };
@@ -185,6 +190,7 @@ typedef struct ValueScope {
     /* Dimensions that have a value from here on; a function sees its caller's, too. */
     VEC(const Atom *) bound;
     const struct ValueScope *caller;
+    Map *twins; /* of a program for a device: slot -> that with its copy on the other side */
 } ValueScope;
 
 /* The tensors of a value, tuples in order. */
@@ -201,6 +207,17 @@ Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc);
 void  item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc);
 /* A copy in memory of its own. */
 Value copied(Program *p, ValueScope *s, Value from, const char *name, Loc loc);
+
+/* ---- sides.c ---- */
+
+/* Of a program for a device: does it lie in the host's memory?  Of others nothing does. */
+bool lies_here(const Program *p, const Slot *s);
+/* The value in memory of the host or of the device: itself, a copy that is there, or a new one. */
+Value on_side(Program *p, ValueScope *s, Value v, bool here, Loc loc);
+/* A copy in memory of its own there. */
+Value copied_to(Program *p, ValueScope *s, Value from, bool here, const char *name, Loc loc);
+/* The slot gets another value: copies of it are none any more. */
+void forget_twin(Program *p, ValueScope *s, const Slot *slot);
 
 /* How often all below e uses each node. */
 Map *uses_below(Ctx *c, const Expr *e);
@@ -234,9 +251,10 @@ void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out);
 /* Memory that is written as itself, not as a part or whole of other slots' memory. */
 bool slot_is_part(const Slot *s);
 
-/* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
- * slots as `floor`.  Of an open program also the bytes as a form. */
-uint64_t memory_plan(Program *p, uint64_t *floor, const Idx **form);
+/* Offsets for all arena slots, of the host beside a device or all others; returns the bytes needed,
+ * and the largest sum of simultaneously live slots as `floor`.  Of an open program also the bytes
+ * as a form. */
+uint64_t memory_plan(Program *p, bool here, uint64_t *floor, const Idx **form);
 /* The same number or form, rounded up to what places in the arena are multiples of. */
 const Idx *arena_aligned(Ctx *c, const Idx *bytes);
 
@@ -249,11 +267,12 @@ typedef struct {
 } Copies;
 
 /* Copies n cells, which is the first parameter where it is no number; `unless_there`: if they do
- * not lie there already. */
-const Func *copy_kernel(Copies *x, DType t, const Idx *n, bool unless_there);
+ * not lie there already; `device`: a launch does it. */
+const Func *copy_kernel(Copies *x, DType t, const Idx *n, bool unless_there, bool device);
 /* Copies n cells to a slice of so many, whose number is read from memory; both are the first
  * parameters where one is no number. */
-const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n);
+const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n,
+                          bool device);
 
 /* ---- plan_lists.c ---- */
 

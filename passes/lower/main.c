@@ -82,6 +82,19 @@ static bool has_open_dim(const Expr *f)
     return false;
 }
 
+/* plan_devices gave some kernels to the host. */
+static bool has_host_kernel(Ctx *c, const Module *m)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++)
+            if (list.at[k]->kind == EXPR_FUNC && list.at[k]->u.func.host)
+                return true;
+    }
+    return false;
+}
+
 bool program_of_main(Program *p, const Expr *f)
 {
     Ctx       *c = p->c;
@@ -91,14 +104,15 @@ bool program_of_main(Program *p, const Expr *f)
     VEC(const char *) names = {0};
 
     p->open = has_open_dim(f);
+    p->mixed = p->device && has_host_kernel(c, p->m);
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         const Expr *v = func_param(f, i);
         if (!v->type || v->type->kind != TYPE_TENSOR)
             return error_at(c, E_DIM, v->loc, "input '%s' is no tensor", v->u.var.name);
         Values *in = values_new(p, 1);
         in->at[0] = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
-        if (p->device)
-            in->at[0] = copied(p, &s, in->at[0], v->u.var.name, v->loc);
+        if (p->device && !p->mixed) /* before all launches, so that these can be recorded */
+            in->at[0] = on_side(p, &s, in->at[0], false, v->loc);
         map_put(s.values, v->id, in);
         vec_push(c->arena, &types, v->type);
         vec_push(c->arena, &names, v->u.var.name);
@@ -114,7 +128,7 @@ bool program_of_main(Program *p, const Expr *f)
         save_inputs(p, &s, out->at, out->n, f->loc);
     for (uint32_t i = 0; i < out->n; i++) {
         Value v = out->at[i];
-        if (!p->device && can_be_output(v.slot, v.type, state_of(p, &s, f, i))) {
+        if ((!p->device || v.slot->here) && can_be_output(v.slot, v.type, state_of(p, &s, f, i))) {
             v.slot->place = PLACE_OUTPUT;
             v.slot->index = i;
         } else {

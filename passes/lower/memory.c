@@ -108,7 +108,7 @@ static void resolve(Program *p)
             to_root(p, p->slots.at[i]);
 }
 
-static uint32_t find_pieces(Program *p, Piece **out)
+static uint32_t find_pieces(Program *p, bool here, Piece **out)
 {
     Ctx     *c = p->c;
     Map     *of = map_new(c->arena);
@@ -116,7 +116,7 @@ static uint32_t find_pieces(Program *p, Piece **out)
 
     for (uint32_t i = 0; i < p->slots.n; i++) {
         Slot *s = p->slots.at[i], *root = s->in ? s->in : s;
-        if (root->place != PLACE_ARENA)
+        if (root->place != PLACE_ARENA || root->here != here)
             continue;
         Piece *piece = map_get(of, PTR_KEY(root));
         if (!piece) {
@@ -344,14 +344,14 @@ static const Idx *place_open(Program *p, Piece **piece, uint32_t n)
     return end;
 }
 
-uint64_t memory_plan(Program *p, uint64_t *floor, const Idx **form)
+uint64_t memory_plan(Program *p, bool here, uint64_t *floor, const Idx **form)
 {
     Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
     uint32_t n;
     uint64_t top;
 
     resolve(p);
-    n = find_pieces(p, piece);
+    n = find_pieces(p, here, piece);
     for (uint32_t i = 0; i < n; i++)
         extend_lives(piece[i]);
     *floor = p->arena_first + lower_bound(p, piece, n);

@@ -22,7 +22,7 @@ const PlanSlot *plan_slots(Program *p, uint32_t *n)
         const Slot *from = p->slots.at[i];
         uint64_t    at;
         const Slot *root = slot_root(from, &at);
-        if (root->place != PLACE_ARENA || !slot_is_part(from))
+        if (root->place != PLACE_ARENA || root->here || !slot_is_part(from))
             continue;
         s[*n] = (PlanSlot){.name = from->name,
                            .offset = root->offset + at,

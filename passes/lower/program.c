@@ -167,6 +167,7 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     Value    to;
     bool     in_place = lies_there(p, s, e, &to);
     Kernel  *k = kernel_of_call(p->kernels, e, in_place, &dims);
+    bool     here = p->device && runs_here(e);
     VEC(Value) in = {0};
 
     if (!k || !has_dims(p, s, dims, e->loc))
@@ -191,6 +192,8 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
             }
         }
     }
+    for (uint32_t i = 0; i < in.n; i++)
+        in.at[i] = on_side(p, s, in.at[i], here, e->loc);
     if (in.n != k->nin)
         BUG("kernel %s takes %u tensors, its call has %u", k->nest->name, k->nin, in.n);
     Item        *it = item_new(p, s, ITEM_CALL, e->loc);
@@ -204,8 +207,10 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     for (uint32_t i = 0; i < in.n; i++)
         slot_touch(p, in.at[i].slot);
     *out = values_new(p, nout);
-    for (uint32_t i = 0; i < nout && !in_place; i++)
+    for (uint32_t i = 0; i < nout && !in_place; i++) {
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], k->nest->name), types[i]};
+        (*out)->at[i].slot->here = here;
+    }
     if (in_place) {
         (*out)->at[0] = (Value){to.slot, e->type};
         slot_touch(p, to.slot);
@@ -228,22 +233,27 @@ void item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
 
 Value copied(Program *p, ValueScope *s, Value from, const char *name, Loc loc)
 {
-    Value to = {slot_new(p, PLACE_ARENA, 0, from.type, name), from.type};
-
-    item_copy(p, s, from, to, loc);
-    to.slot->first = p->at;
-    to.slot->copy_of = from.slot;
-    return to;
+    return copied_to(p, s, from, lies_here(p, from.slot), name, loc);
 }
 
 /* ---- parts of one memory: what plan_views left outside of kernels ---------------------------- */
 
 /* Can all of a value's memory become a part of another? */
-static bool can_be_part(Program *p, const Value *v)
+static bool can_be_part(Program *p, const Value *v, bool here)
 {
     const Slot *s = v->slot;
 
-    return s->place == PLACE_ARENA && !s->in && s->kind != SLOT_CARRIED && slot_fits(p, s, v->type);
+    return s->here == here && s->place == PLACE_ARENA && !s->in && s->kind != SLOT_CARRIED &&
+           slot_fits(p, s, v->type);
+}
+
+static bool all_here(const Program *p, const Values *v)
+{
+    bool here = p->device;
+
+    for (uint32_t i = 0; i < v->n; i++)
+        here = here && v->at[i].slot->here;
+    return here;
 }
 
 static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
@@ -254,12 +264,13 @@ static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
     const Idx    *way = idx_const(p->c->arith, 0);
 
     whole->kind = SLOT_JOINED;
+    whole->here = all_here(p, v);
     for (uint32_t i = 0; i < v->n; i++) {
         Slot *part = v->at[i].slot;
-        if (!can_be_part(p, &v->at[i])) {
+        if (!can_be_part(p, &v->at[i], whole->here)) {
             if (v->at[i].type->halo)
                 return error_at(p->c, E_PASS, e->loc, "operand %u cannot lie in the result", i);
-            part = copied(p, s, v->at[i], "copy", e->loc).slot;
+            part = copied_to(p, s, v->at[i], whole->here, "copy", e->loc).slot;
         }
         if (part->kind == SLOT_OWN)
             part->kind = SLOT_PART;
@@ -301,6 +312,7 @@ static bool emit_slice(Program *p, const Expr *e, Value from, Value *out)
     }
     part->kind = SLOT_SLICE;
     part->in = from.slot;
+    part->here = from.slot->here;
     part->at = (uint64_t)at * dtype_bytes(t->dtype);
     if (part->at + part->bytes > from.slot->bytes)
         return error_at(p->c, E_PASS, e->loc, "this slice is no range of its operand");
@@ -459,7 +471,7 @@ static bool can_be_dims(const Program *p, const Value *v)
 {
     const Slot *s = v->slot;
 
-    return !p->device && s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in &&
+    return (!p->device || s->here) && s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in &&
            !s->type->halo && dtype_eq(s->type->dtype, DT_I64);
 }
 

@@ -46,7 +46,7 @@ static inline const char *run_launches(Ctx *c, const Compiled *x, const TirModul
                                        const Const *const *in, uint32_t most, const Const **out)
 {
     const Plan *p = x->plan;
-    void       *args[2 * MOST + 2];
+    void       *args[2 * MOST + 4];
     uint32_t    n = 0;
 
     for (uint32_t i = 0; i < nin; i++)
@@ -57,6 +57,10 @@ static inline const char *run_launches(Ctx *c, const Compiled *x, const TirModul
         args[n++] = memory(c, type_bytes(p->out[i].type));
     args[n++] = memory(c, p->arena_bytes + p->private_bytes);
     args[n++] = (void *)(uintptr_t)x->weights.at;
+    if (p->mixed) {
+        args[n++] = memory(c, p->here_bytes);
+        args[n++] = (void *)(uintptr_t)x->weights.at;
+    }
     if (!tir_eval(c, m, m->funcs[m->nfuncs - 1], n, args, 0, NULL))
         return "does not run";
     for (uint32_t i = 0; i < p->nout; i++)

@@ -113,11 +113,12 @@ void view_main(Entry *e, Code *code, bool tensors)
         add(e, code, stmt_view(e->c, e->dims, get(e, e->run, "dims"), stmt_seq(e->c, 0, NULL)));
     const Idx *computed = idx_const(e->c->arith, e->plan->symbols.n);
     for (uint32_t i = tensors ? 0 : nio; i < f->nparams; i++) {
-        const Prim *from = i < nin    ? tensor_data(e, code, in, i, &e->plan->in[i])
-                           : i < nio  ? tensor_data(e, code, out, i - nin, &e->plan->out[i - nin])
-                           : i == nio ? get(e, e->run, "arena")
-                           : i == nio + 1 ? get(e, e->run, "weights")
-                                          : prim_addr(e->c, e->dims, &computed, NULL);
+        static const char *const own[] = {"arena", "weights", "here", "here_weights"};
+        uint32_t                 n = 2 + 2 * e->plan->mixed;
+        const Prim              *from = i < nin ? tensor_data(e, code, in, i, &e->plan->in[i])
+                                        : i < nio ? tensor_data(e, code, out, i - nin, &e->plan->out[i - nin])
+                                        : i < nio + n ? get(e, e->run, own[i - nio])
+                                                      : prim_addr(e->c, e->dims, &computed, NULL);
 
         add(e, code, stmt_view(e->c, f->params[i].buffer, from, stmt_seq(e->c, 0, NULL)));
     }
@@ -145,11 +146,13 @@ static const Stmt *watched(Entry *e, const Stmt *s)
     const Buffer *go;
     const Stmt   *all;
 
-    if (unwatched(e))
+    if (unwatched(e) && !e->plan->device)
         return s;
     e->step++;
     go = variable(e, &code, "go", DT_I32);
     invoke(e, &code, go, "begin", function(e, "__begin"), 4, args);
+    if (e->plan->device)
+        fail_if(e, &code, prim_eq(c, value_of(e, go), status(e, 0)), TVMCC_E_CANCELLED);
     add(e, &run, stmt_call(c, s->u.call.callee, s->u.call.nargs, s->u.call.args, false, s->loc));
     invoke(e, &run, NULL, "end", function(e, "__end"), 3, args);
     add(e, &code,

@@ -222,6 +222,57 @@ static const Buffer *view_places(Entry *e, Code *code, const Buffer *params)
     return b;
 }
 
+static const Prim *place_of(Entry *e, uint32_t tensor, const char *member)
+{
+    const Idx *i = index_of(e, tensor);
+
+    return prim_member(e->c, e->dev.places, &i, record_member(e->dev.places->record, member));
+}
+
+/* Does a tensor of the caller lie in the device's memory? */
+static const Prim *is_placed(Entry *e, Code *code, uint32_t tensor)
+{
+    Ctx          *c = e->c;
+    const Buffer *placed = variable(e, code, "placed", DT_BOOL);
+    const Prim   *kind = place_of(e, tensor, "kind");
+    const Prim   *here = prim_eq(c, kind, num(e, DT_U32, TVMCC_DEVICE_CPU));
+    const Prim   *ours = prim_eq(c, kind, num(e, DT_U32, code_of(e)->kind));
+    Code          some = {0};
+
+    set(e, code, placed, num(e, DT_BOOL, 0));
+    set(e, &some, placed, ours);
+    fail_if(e, &some, prim_not(c, prim_or(c, here, ours)), TVMCC_E_DEVICE);
+    add(e, code,
+        stmt_if(c, prim_not(c, is_null(e, address(e, e->dev.places))), code_end(e, &some), NULL));
+    return value_of(e, placed);
+}
+
+typedef struct {
+    const Buffer *b;
+    bool          found;
+} Touched;
+
+static bool find_touched(void *user, const Stmt *s)
+{
+    Touched *x = user;
+
+    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++)
+        x->found = x->found || s->u.call.args[i].buffer == x->b;
+    return true;
+}
+
+/* Tensors that kernels of the host read or write are the host's: TVMCC_E_DEVICE. */
+static void check_touched_here(Entry *e, Code *code)
+{
+    for (uint32_t i = 0; e->plan->mixed && i < e->plan->nin + e->plan->nout; i++) {
+        Touched x = {e->main->params[i].buffer, false};
+
+        stmt_visit(e->main->body, &(TirVisit){.user = &x, .enter = find_touched});
+        if (x.found)
+            fail_if(e, code, is_placed(e, code, i), TVMCC_E_DEVICE);
+    }
+}
+
 /* i32 <suffix>(run), of these statements of main. */
 static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensors, bool replays)
 {
@@ -246,6 +297,8 @@ static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensor
         e->dev.grid = on_stack(e, &code, "grid", DT_U32, 3, NULL);
         e->dev.block = on_stack(e, &code, "block", DT_U32, 3, NULL);
     }
+    if (tensors)
+        check_touched_here(e, &code);
     view_main(e, &code, tensors);
     if (replays)
         replay_main(e, &code);
@@ -338,19 +391,10 @@ const Stmt *device_launch(Entry *e, const Stmt *s)
 /* Which of the caller's tensors a buffer of main is; false: none, a condition. */
 static bool find_tensor(const Entry *e, const Buffer *b, uint32_t *tensor)
 {
-    uint32_t first = e->plan->symbols.n;
-
     for (*tensor = 0; *tensor < e->plan->nin + e->plan->nout; ++*tensor)
-        if (e->main->params[first + *tensor].buffer == b)
+        if (e->main->params[*tensor].buffer == b)
             return true;
     return false;
-}
-
-static const Prim *place_of(Entry *e, uint32_t tensor, const char *member)
-{
-    const Idx *i = index_of(e, tensor);
-
-    return prim_member(e->c, e->dev.places, &i, record_member(e->dev.places->record, member));
 }
 
 /* No tensor of the caller lies on a device: TVMCC_E_DEVICE. */
@@ -366,24 +410,6 @@ void check_all_here(Entry *e, Code *code, const Buffer *params)
     }
     add(e, code,
         stmt_if(c, prim_not(c, is_null(e, address(e, e->dev.places))), code_end(e, &some), NULL));
-}
-
-/* Does a tensor of the caller lie in the device's memory? */
-static const Prim *is_placed(Entry *e, Code *code, uint32_t tensor)
-{
-    Ctx          *c = e->c;
-    const Buffer *placed = variable(e, code, "placed", DT_BOOL);
-    const Prim   *kind = place_of(e, tensor, "kind");
-    const Prim   *here = prim_eq(c, kind, num(e, DT_U32, TVMCC_DEVICE_CPU));
-    const Prim   *ours = prim_eq(c, kind, num(e, DT_U32, code_of(e)->kind));
-    Code          some = {0};
-
-    set(e, code, placed, num(e, DT_BOOL, 0));
-    set(e, &some, placed, ours);
-    fail_if(e, &some, prim_not(c, prim_or(c, here, ours)), TVMCC_E_DEVICE);
-    add(e, code,
-        stmt_if(c, prim_not(c, is_null(e, address(e, e->dev.places))), code_end(e, &some), NULL));
-    return value_of(e, placed);
 }
 
 /* Between a tensor of the caller and the arena, wherever that tensor lies. */

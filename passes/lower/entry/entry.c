@@ -15,7 +15,7 @@ void use_plan(Entry *e, const Plan *p)
     e->step = 0;
     e->dims = NULL;
     use_dims(e);
-    if (e->main->kind != FUNC_HOST || e->main->nparams != p->nin + p->nout + 2 + (p->ncells > 0))
+    if (e->main->kind != FUNC_HOST || e->main->nparams + p->symbols.n != plan_params(p))
         BUG("the plan of '%s' does not end in its host function", p->name);
 }
 
@@ -85,6 +85,10 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     else
         threads = one;
     fill_run(e, &code, in, out, params, arena, weights, threads, dims);
+    if (p->mixed) {
+        put(e, &code, e->run, "here", get(e, params, "arena"));
+        put(e, &code, e->run, "here_weights", check_weights(e, &code, params));
+    }
     if (state) {
         const Prim *result = run_steps(e, &code, params, state);
         put_computed(e, &code, dims, out);
