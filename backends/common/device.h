@@ -68,11 +68,11 @@ typedef struct {
     const void *user;
     /* A kernel as text, which says all that its code depends on beside architecture and compiler.
      */
-    bool (*text)(Ctx *c, const Target *t, const Func *f, StrBuf *out);
+    bool (*text)(Ctx *c, const void *user, const Target *t, const Func *f, StrBuf *out);
     /* In any thread; false with what it said in `log`. */
     bool (*compile)(const void *user, Arena *a, const char *arch, const char *text, Bytes *out,
                     const char **log);
-    bool (*is_text)(const char *arch); /* what it makes: TVMCC_CODE_SOURCE */
+    bool (*is_text)(const void *user, const char *arch); /* what it makes: TVMCC_CODE_SOURCE */
     /* Optional: false with an error recorded for a GPU that it makes no code for. */
     bool (*knows)(Ctx *c, const void *user, const char *arch);
 } DeviceCompiler;

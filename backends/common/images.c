@@ -104,7 +104,7 @@ bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, c
 
         if (m->funcs[i]->kind != FUNC_DEVICE)
             continue;
-        if (!compiler->text(c, t, m->funcs[i], &text))
+        if (!compiler->text(c, compiler->user, t, m->funcs[i], &text))
             return false;
         for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++)
             vec_push(c->arena, &jobs, ((Job){.func = m->funcs[i], .arch = arch, .text = text.at}));
@@ -131,8 +131,8 @@ bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, c
             cache_put(o->cache, j->key, j->code);
     }
     for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++) {
-        DeviceImage image = {.form =
-                                 compiler->is_text(arch) ? TVMCC_CODE_SOURCE : TVMCC_CODE_BINARY,
+        DeviceImage image = {.form = compiler->is_text(compiler->user, arch) ? TVMCC_CODE_SOURCE
+                                                                             : TVMCC_CODE_BINARY,
                              .target = arch};
         Bytes      *parts = NEW_ARRAY(c->arena, Bytes, jobs.n + 1);
 

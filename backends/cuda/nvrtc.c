@@ -314,15 +314,27 @@ static bool knows(Ctx *c, const void *user, const char *arch)
     return false;
 }
 
+static bool text(Ctx *c, const void *user, const Target *t, const Func *f, StrBuf *out)
+{
+    (void)user;
+    return cuda_kernel(c, t, f, out);
+}
+
+static bool is_text(const void *user, const char *arch)
+{
+    (void)user;
+    return cuda_is_ptx(arch);
+}
+
 bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                  DeviceImages *out)
 {
     CudaCompiler   k;
     DeviceCompiler all = {.name = "cuda 1",
                           .user = &k,
-                          .text = cuda_kernel,
+                          .text = text,
                           .compile = compile,
-                          .is_text = cuda_is_ptx,
+                          .is_text = is_text,
                           .knows = knows};
 
     if (!compiler(c, &k))

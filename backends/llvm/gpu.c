@@ -158,8 +158,52 @@ bool llvm_compile_kernel(Arena *a, const char *triple, const char *gpu, EmitKind
     return !k.why;
 }
 
-bool llvm_device_text(Ctx *c, const TirModule *m, const char *triple, KernelTextFn *text,
-                      StrBuf *out)
+/* ---- all kernels --------------------------------------------------------------------------------- */
+
+static bool kernel_text(Ctx *c, const void *user, const Target *t, const Func *f, StrBuf *out)
+{
+    const LlvmGpu *g = user;
+
+    return llvm_kernel(c, g->triple, device_least_arch(c, t), f, out);
+}
+
+static bool compile_kernel(const void *user, Arena *a, const char *gpu, const char *text,
+                           Bytes *out, const char **log)
+{
+    const LlvmGpu *g = user;
+    Bytes          code;
+
+    if (!llvm_compile_kernel(a, g->triple, gpu, g->kind, text, &code, log))
+        return false;
+    *out = code;
+    if (g->kind != EMIT_OBJECT)
+        return true;
+    *log = "its object cannot be linked";
+    return elf_code_object(diags_new(a), a, code, out);
+}
+
+static bool is_text(const void *user, const char *gpu)
+{
+    const LlvmGpu *g = user;
+
+    (void)gpu;
+    return g->kind == EMIT_ASM;
+}
+
+bool llvm_gpu_images(Ctx *c, const LlvmGpu *g, const TirModule *m, const Target *t,
+                     const CodegenOptions *o, DeviceImages *out)
+{
+    const DeviceCompiler compiler = {.name = g->name,
+                                     .version = LLVM_VERSION_STRING,
+                                     .user = g,
+                                     .text = kernel_text,
+                                     .compile = compile_kernel,
+                                     .is_text = is_text};
+
+    return device_images(c, &compiler, m, t, o, out);
+}
+
+bool llvm_gpu_source(Ctx *c, const LlvmGpu *g, const TirModule *m, StrBuf *out)
 {
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         const Func *f = m->funcs[i];
@@ -170,9 +214,9 @@ bool llvm_device_text(Ctx *c, const TirModule *m, const char *triple, KernelText
         if (f->kind != FUNC_DEVICE)
             continue;
         gpu = device_arch(c, f->target, 0);
-        if (!text(c, f->target, f, &ir))
+        if (!kernel_text(c, g, f->target, f, &ir))
             return false;
-        if (!llvm_compile_kernel(c->arena, triple, gpu, EMIT_ASM, ir.at, &code, &log))
+        if (!llvm_compile_kernel(c->arena, g->triple, gpu, EMIT_ASM, ir.at, &code, &log))
             return error_at(c, E_CODEGEN, f->loc, "kernel '%s' is not compiled for %s: %s", f->name,
                             gpu, log);
         str_addn(out, (const char *)code.at, code.n);

@@ -353,10 +353,17 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 uint32_t gpu_caps(Arch arch, const char *gpu);
 /* What kernels for that GPU, the least of a target's, have of functions and instructions. */
 void gpu_functions(Target *t, Arch arch, const char *gpu);
-/* All kernels of a device as assembly for the best of its GPUs, one behind the other. */
-typedef bool KernelTextFn(Ctx *c, const Target *t, const Func *f, StrBuf *out);
-bool         llvm_device_text(Ctx *c, const TirModule *m, const char *triple, KernelTextFn *text,
-                              StrBuf *out);
+/* How kernels for a device become what its driver loads. */
+typedef struct {
+    const char *name; /* of the way, for the cache: "rocm 1" */
+    const char *triple;
+    EmitKind    kind; /* EMIT_ASM: text; EMIT_OBJECT: an object, linked as a code object */
+} LlvmGpu;
+/* All kernels of a device for all of its GPUs (Device.images); as assembly for the best of them,
+ * one behind the other (Device.source). */
+bool llvm_gpu_images(Ctx *c, const LlvmGpu *g, const TirModule *m, const Target *t,
+                     const CodegenOptions *o, DeviceImages *out);
+bool llvm_gpu_source(Ctx *c, const LlvmGpu *g, const TirModule *m, StrBuf *out);
 
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 

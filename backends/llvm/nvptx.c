@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char triple[] = "nvptx64-nvidia-cuda";
-
 enum { LEAST = 60, MOST = 90 }; /* sm_60 has all that kernels ask for; LLVM 19 knows sm_90a */
 
 /* 90 of "sm_90a", and the rest; 0: it is no GPU. */
@@ -65,39 +63,17 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
 
 /* ---- code ---------------------------------------------------------------------------------------- */
 
-static bool kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
-{
-    return llvm_kernel(c, triple, device_least_arch(c, t), f, out);
-}
-
-static bool compile(const void *user, Arena *a, const char *gpu, const char *text, Bytes *out,
-                    const char **log)
-{
-    (void)user;
-    return llvm_compile_kernel(a, triple, gpu, EMIT_ASM, text, out, log);
-}
-
-static bool is_text(const char *gpu)
-{
-    (void)gpu;
-    return true;
-}
+static const LlvmGpu way = {"nvptx 1", "nvptx64-nvidia-cuda", EMIT_ASM};
 
 static bool images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                    DeviceImages *out)
 {
-    static const DeviceCompiler compiler = {.name = "nvptx 1",
-                                            .version = LLVM_VERSION_STRING,
-                                            .text = kernel,
-                                            .compile = compile,
-                                            .is_text = is_text};
-
-    return device_images(c, &compiler, m, t, o, out);
+    return llvm_gpu_images(c, &way, m, t, o, out);
 }
 
 static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    return llvm_device_text(c, m, triple, kernel, out);
+    return llvm_gpu_source(c, &way, m, out);
 }
 
 static const char *const words[] = {"-mcpu", "-arch", NULL};

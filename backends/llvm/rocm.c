@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static const char triple[] = "amdgcn-amd-amdhsa";
-
 enum { AS_IT_HAS = 1, WIDE = 64 }; /* threads of a warp: as the GPU's; of most */
 
 static const struct {
@@ -72,45 +70,17 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
 
 /* ---- code ---------------------------------------------------------------------------------------- */
 
-static bool kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out)
-{
-    return llvm_kernel(c, triple, device_arch(c, t, 0), f, out);
-}
-
-static bool compile(const void *user, Arena *a, const char *gpu, const char *text, Bytes *out,
-                    const char **log)
-{
-    Bytes object;
-
-    (void)user;
-    if (!llvm_compile_kernel(a, triple, gpu, EMIT_OBJECT, text, &object, log))
-        return false;
-    Diags *d = diags_new(a);
-    *log = "its object cannot be linked";
-    return elf_code_object(d, a, object, out);
-}
-
-static bool is_text(const char *gpu)
-{
-    (void)gpu;
-    return false;
-}
+static const LlvmGpu way = {"rocm 1", "amdgcn-amd-amdhsa", EMIT_OBJECT};
 
 static bool images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                    DeviceImages *out)
 {
-    static const DeviceCompiler compiler = {.name = "rocm 1",
-                                            .version = LLVM_VERSION_STRING,
-                                            .text = kernel,
-                                            .compile = compile,
-                                            .is_text = is_text};
-
-    return device_images(c, &compiler, m, t, o, out);
+    return llvm_gpu_images(c, &way, m, t, o, out);
 }
 
 static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    return llvm_device_text(c, m, triple, kernel, out);
+    return llvm_gpu_source(c, &way, m, out);
 }
 
 /* 64 KiB of memory that a block shares; with 128 registers a core has room for four blocks of 256
