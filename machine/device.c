@@ -52,6 +52,15 @@ double device_blocks_held(const Machine *m, double threads, double regs, double 
     return held < 1 ? 1 : floor(held);
 }
 
+/* Instructions that copy a step of both panels, but for what is made there. */
+static double copies(const DeviceTile *t)
+{
+    double wide = t->wide > 1 ? (double)t->wide : 1;
+
+    return DEVICE_COPY *
+           ((double)t->bm / (t->keeps_m ? 1 : wide) + (double)t->bn / (t->keeps_n ? 1 : wide));
+}
+
 double device_tile_cycles(const Machine *m, const DeviceTile *t)
 {
     double quad = (double)device_quad(m, t->bytes), bytes = (double)t->bytes;
@@ -68,14 +77,14 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
      * them, a quad at a time; the panels on their way to the core. */
     double numbers = (double)(t->bm + t->bn);
     double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
-    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + DEVICE_COPY * numbers +
+    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + copies(t) +
                     (double)(t->bm * t->made) * MADE;
     double shared = warps * loads * DEVICE_ROWS_APART * (double)m->warp * bytes / m->shared_rate;
     double step = fmax(fmax(issued / (double)m->unit_macs, shared), numbers * bytes / m->unit_rate);
 
     /* Blocks side by side hide what each waits for before a chunk, and that a thread takes one
      * instruction after the other. */
-    double own = fmax(step, (double)(t->tm * t->tn) + loads + DEVICE_COPY * numbers / threads);
+    double own = fmax(step, (double)(t->tm * t->tn) + loads + copies(t) / threads);
     double chunk =
         device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);

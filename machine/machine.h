@@ -316,10 +316,10 @@ typedef struct {
     int64_t bm, bn, tm, tn, chunk;
     int64_t bytes;  /* of a number */
     bool    tested; /* each step is under a condition */
-    int64_t wide;   /* numbers that are copied at a time; 0: one */
+    int64_t wide;   /* numbers that are copied at a time, of what is not kept; 0: one */
     int64_t made;   /* multiply-adds that make a number of the rows' panel; 0: it is copied */
     int64_t stages; /* chunks that shared memory holds, to copy ahead; 0: one */
-    bool    keeps_m, keeps_n; /* what is copied ahead waits in registers, of either panel */
+    bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);

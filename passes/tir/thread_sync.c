@@ -190,12 +190,43 @@ static Touches touched(const Sync *sync, const Stmt *s)
     return t;
 }
 
+typedef VEC(const LoopData *) LoopDatas;
+
+static bool loops_have(const LoopDatas *l, const Atom *var)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->at[i]->var == var)
+            return true;
+    return false;
+}
+
+/* Loops around, whose variables are divided together with those of the loops: (%r*8+%t)//18. */
+static void add_divided(const Sync *x, LoopDatas *loops, const Idx *i, bool inside)
+{
+    Arith *A = x->c->arith;
+
+    for (uint32_t k = 0; k < i->nterms; k++) {
+        const Atom *a = i->t[k].atom;
+        bool        with = inside;
+
+        for (uint32_t n = 0; a->kind == ATOM_DIV && !with && n < loops->n; n++)
+            with = idx_uses(a->a, loops->at[n]->var);
+        if (a->kind == ATOM_DIV && with) {
+            add_divided(x, loops, a->a, true);
+        } else if (a->kind == ATOM_VAR && inside && !loops_have(loops, a)) {
+            LoopData l = {
+                .var = a, .lo = idx_const(A, a->lo), .extent = idx_const(A, a->hi - a->lo + 1)};
+            vec_push(x->c->scratch, loops, DUP_ARRAY(x->c->scratch, &l, 1));
+        }
+    }
+}
+
 /* Each thread of a block, and each round of t->rounds, comes to another cell. */
 static bool cell_a_thread(const Sync *x, const Touch *t)
 {
-    VEC(const LoopData *) loops = {0};
-    uint32_t axes = 0;
-    int64_t  e = 0;
+    LoopDatas loops = {0};
+    uint32_t  axes = 0;
+    int64_t   e = 0;
 
     for (uint32_t i = 0; i < COUNT(x->threads); i++) {
         const LoopData *l = &x->threads[i];
@@ -223,7 +254,12 @@ static bool cell_a_thread(const Sync *x, const Touch *t)
                 (a->kind == ATOM_DIV ? idx_uses_any(a->a, x->uneven) : atomset_has(x->uneven, a)))
                 return false;
         }
-    return own_cells(x->c, t->buffer->ndim, t->index, t->cell, loops.n, loops.at);
+    if (own_cells(x->c, t->buffer->ndim, t->index, t->cell, loops.n, loops.at))
+        return true;
+    uint32_t n = loops.n;
+    for (uint32_t d = 0; d < t->buffer->ndim; d++)
+        add_divided(x, &loops, t->index[d], false);
+    return loops.n > n && own_cells(x->c, t->buffer->ndim, t->index, t->cell, loops.n, loops.at);
 }
 
 static bool meets(const Sync *x, const Touches *before, const Touches *now)

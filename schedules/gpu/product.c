@@ -26,6 +26,7 @@
  * in the order of the formula.  Operands of 16 and 8 bits are multiplied by instructions of warps
  * where the target has them (tensor.c).  A product with a single row is a reduction of each row of
  * the other side (rows.c). */
+#include "ir/tir/intrin.h"
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -95,20 +96,24 @@ static bool chooses_group(const Operand *o, const Atom *v, int64_t *g)
     return *g > 0;
 }
 
+static bool uses_sum(const BlockData *b, const Idx *i)
+{
+    for (uint32_t k = b->nspatial; k < b->nspatial + b->nreduce; k++)
+        if (idx_uses(i, b->iter[k]))
+            return true;
+    return false;
+}
+
 /* Cells of the operand that lie side by side are steps of the sum. */
 static bool lies_along(const Operand *o, const BlockData *b)
 {
     for (uint32_t d = o->tensor->ndim; d-- > 0;) {
         if (idx_is_const(o->index[d], NULL))
             continue;
-        for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
-            if (idx_uses(o->index[d], b->iter[i])) {
-                for (uint32_t k = 0; k < b->nspatial; k++)
-                    if (idx_uses(o->index[d], b->iter[k]))
-                        return false; /* a row of an image */
-                return true;
-            }
-        return false;
+        for (uint32_t k = 0; k < b->nspatial; k++)
+            if (idx_uses(o->index[d], b->iter[k]))
+                return false; /* a row of an image, too */
+        return uses_sum(b, o->index[d]);
     }
     return false;
 }
@@ -146,15 +151,43 @@ static bool find_loops(const Sched *s, Product *p)
     return p->k.n > 0;
 }
 
-static DeviceTile shape_of(const Product *p)
+/* 16 bytes of its numbers can be copied at a time: the target has such copies, and one loop of the
+ * tile's side walks the last dimension, or the last that is not the sum's where this is moved. */
+static bool comes_wide(const Sched *s, const Product *p, const Operand *o, const Loops *side,
+                       bool along_k, bool moved)
 {
-    int64_t groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    uint32_t         d = o->tensor->ndim;
+    const Atom      *v;
+    bool             has = false;
 
-    return (DeviceTile){.m = p->m.cells,
-                        .n = p->n.cells / groups,
-                        .k = p->k.cells,
-                        .batch = (p->both.n ? p->both.cells : 1) * groups,
-                        .bytes = dtype_bytes(p->a.tensor->dtype)};
+    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
+        const Intrin *row = intrin_of(s->c, (IntrinId)id);
+        has = has || (intrin_copies(row) && s->target->intrin_ops[id] &&
+                      dtype_eq(row->operand[0].dtype, o->tensor->dtype));
+    }
+    if (!has || side->n != 1 || p->group || along_k)
+        return false;
+    while (d && (idx_is_const(o->index[d - 1], NULL) || (moved && uses_sum(b, o->index[d - 1]))))
+        d--;
+    return d && idx_is_atom(o->index[d - 1], &v) && v->kind == ATOM_VAR;
+}
+
+/* `moved`: the weights lie as transpose_weights has left them. */
+static DeviceTile shape_of(const Sched *s, const Product *p, bool moved)
+{
+    Machine    m = machine_of(s->target);
+    int64_t    groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
+    DeviceTile t = {.m = p->m.cells,
+                    .n = p->n.cells / groups,
+                    .k = p->k.cells,
+                    .batch = (p->both.n ? p->both.cells : 1) * groups,
+                    .bytes = dtype_bytes(p->a.tensor->dtype)};
+
+    t.wide = device_quad(&m, t.bytes);
+    t.keeps_m = !comes_wide(s, p, &p->a, &p->m, p->a_along_k, false);
+    t.keeps_n = !comes_wide(s, p, &p->b, &p->n, p->b_along_k && !moved, moved);
+    return t;
 }
 
 /* ---- the steps ----------------------------------------------------------------------------------- */
@@ -211,9 +244,7 @@ static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
     StrBuf was = strbuf(s->c->scratch), first = strbuf(s->c->scratch), last = strbuf(s->c->scratch);
 
     for (uint32_t d = 0; d < p->b.tensor->ndim; d++) {
-        bool sum = false;
-        for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
-            sum = sum || idx_uses(p->b.index[d], b->iter[i]);
+        bool sum = uses_sum(b, p->b.index[d]);
         str_printf(&was, was.n ? ", d%u" : "d%u", d);
         str_printf(sum ? &first : &last, "d%u, ", d);
     }
@@ -226,9 +257,10 @@ static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
-/* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side. */
+/* The operand's part of a chunk in shared memory.  Quad not 0: its steps of the sum lie side by
+ * side; `wide`: it comes 16 bytes at a time. */
 static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
-                  char side, int64_t quad, const char *at)
+                  char side, int64_t quad, bool wide, const char *at)
 {
     const char *name = o->tensor->name;
     Loops       thread = {0};
@@ -245,6 +277,8 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     }
     if (quad)
         turn_copy(s, name, k->n, thread.n, quad);
+    if (wide)
+        try_step(s, "tensorize %%%s.shared.a%u with @async_copy", name, k->n + thread.n - 1);
 }
 
 static void arrange(Sched *s, Product *p, const TilePlan *plan)
@@ -289,8 +323,15 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     if (p->follow)
         step(s, "reverse_compute_at %s %%%s", p->follow, threads.at[1]);
     const char *at = outer.at[outer.n - 1];
-    stage(s, p, &p->a, &inner, &mrows, 'm', p->a_along_k ? plan->quad : 0, at);
-    stage(s, p, &p->b, &inner, &nrows, 'n', p->b_along_k ? plan->quad : 0, at);
+    /* The later one is copied first; what passes no registers comes last, just before its wait. */
+    bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
+    for (int i = 0; i < 2; i++)
+        if ((i == 0) != first_b)
+            stage(s, p, &p->a, &inner, &mrows, 'm', p->a_along_k ? plan->quad : 0, !plan->t.keeps_m,
+                  at);
+        else
+            stage(s, p, &p->b, &inner, &nrows, 'n', p->b_along_k ? plan->quad : 0, !plan->t.keeps_n,
+                  at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
     if (plan->t.stages > 1)
@@ -380,7 +421,9 @@ static void product(Sched *s, const char *block, const char *first)
     inline_before(s, &p);
     if (tensor_product(s, &p))
         return;
-    plan.of = shape_of(&p);
+    bool moved = p.b_along_k && transpose_weights(s, &p, false);
+    plan.of = shape_of(s, &p, moved);
+    p.b_along_k = p.b_along_k && !moved;
     plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
     plan.whole = p.first || p.group;
     plan.nsum = p.k.n;
@@ -394,8 +437,6 @@ static void product(Sched *s, const char *block, const char *first)
         sched_gpu(s);
         return;
     }
-    if (p.b_along_k && transpose_weights(s, &p, false))
-        p.b_along_k = false;
     if (plan.parts > 1)
         split_parts(s, &p, plan.parts);
     if (!s->refusal)

@@ -12,17 +12,26 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
            (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
-/* A chunk waits in registers for the one before to be done: a second stage is all that takes. */
+/* A chunk that waits in registers for the one before to be done takes a second stage, no more. */
 static int64_t most_stages(const Machine *m, const DeviceTile *t)
 {
-    return m->shared_bytes && !t->made && t->chunk < t->k ? 2 : 1;
+    if (!m->shared_bytes || t->made || t->chunk >= t->k)
+        return 1;
+    return t->keeps_m || t->keeps_n ? 2 : limit_gpu_stages(m);
+}
+
+/* A tile that hangs over the edge is copied number by number, and so are shorter runs of cells. */
+static void keep_tails(DeviceTile *t)
+{
+    t->keeps_m = t->keeps_m || t->m % t->bm || t->tm < t->wide;
+    t->keeps_n = t->keeps_n || t->n % t->bn || t->tn < t->wide;
 }
 
 static double tile_cycles(const Machine *m, DeviceTile t)
 {
     double least = NAN;
 
-    t.keeps_m = t.keeps_n = true;
+    keep_tails(&t);
     for (t.stages = 1; t.stages <= most_stages(m, &t); t.stages++)
         if (is_legal(m, &t))
             least = fmin(least, device_tile_cycles(m, &t));
@@ -150,7 +159,7 @@ void decide_tile(Sched *s, void *plan)
     t->tn = c->v[1];
     chunks(&m, d, &parts, *t);
     t->chunk = d->part = pick_factor(s, "chunk", &parts);
-    t->keeps_m = t->keeps_n = true;
+    keep_tails(t);
     for (t->stages = 1; t->stages <= most_stages(&m, t); t->stages++)
         if (is_legal(&m, t))
             candidate(&stages, t->stages, 0, device_tile_cycles(&m, t));
@@ -165,7 +174,13 @@ void decide_tile(Sched *s, void *plan)
 bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
 {
     Machine    m = machine_of(t);
-    DeviceTile one = {.m = w->y * w->x, .n = w->o * w->lanes, .k = w->c, .batch = 1, .bytes = 4};
+    DeviceTile one = {.m = w->y * w->x,
+                      .n = w->o * w->lanes,
+                      .k = w->c,
+                      .batch = 1,
+                      .bytes = 4,
+                      .keeps_m = true,
+                      .keeps_n = true};
     double     between = (double)(w->c * w->y * w->x);
     double     apart = least_cycles(&m, one) + device_launch_cycles(&m) +
                    device_cells_cycles(&m, between, (double)taps, 4);
