@@ -213,8 +213,8 @@ static double saved_ns(const Host *h, const ItemList *items)
         for (uint32_t k = 0; k < it->nout; k++)
             bytes += it->out[k].slot->bytes;
         double work = work_ns(&m, (double)it->kernel->macs, (double)bytes);
-        ns += second_thread_saves(&m, work > it->kernel->by_cells ? work : it->kernel->by_cells,
-                                  meets);
+        ns +=
+            second_thread_saves(&m, work > it->kernel->by_math ? work : it->kernel->by_math, meets);
     }
     return ns;
 }

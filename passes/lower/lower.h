@@ -39,8 +39,8 @@ typedef struct Kernel {
     uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;
-    double   by_cells; /* nanoseconds on a core of the CPU, by its cells; of a device 0 */
-    bool     called;   /* by the program; else it was only looked at */
+    double   by_math; /* nanoseconds of functions and divisions; devices: 0 */
+    bool     called;  /* by the program; else it was only looked at */
 } Kernel;
 
 typedef struct Kernels {

@@ -326,7 +326,8 @@ static bool sums_products(const Stmt *block)
     return product;
 }
 
-double cpu_cells_ns(const Sched *s)
+/* Of all blocks; with `math`, of functions and divisions alone. */
+static double cells_ns(const Sched *s, bool math)
 {
     const char *names[64];
     uint32_t    n = sched_blocks(s, names, COUNT(names));
@@ -337,15 +338,22 @@ double cpu_cells_ns(const Sched *s)
         const Stmt *b = sched_block(s, names[i]);
         CellWork    w = cell_work(b);
 
-        ns += sums_products(b) ? products_ns(&m, block_work(s, names[i]))
-                               : (double)block_work(s, names[i]) * cell_ns(&m, &w);
+        if (math)
+            w.bytes = w.others = 0;
+        ns += !math && sums_products(b) ? products_ns(&m, block_work(s, names[i]))
+                                        : (double)block_work(s, names[i]) * cell_ns(&m, &w);
     }
     return ns;
+}
+
+double cpu_math_ns(const Sched *s)
+{
+    return cells_ns(s, true);
 }
 
 bool is_tiny_kernel(const Sched *s)
 {
     Machine m = machine_of(s->target);
 
-    return too_short(&m, cpu_cells_ns(s));
+    return too_short(&m, cells_ns(s, false));
 }

@@ -117,22 +117,26 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
  * alone fills them as well, or an odd number of groups would be left of an even one of rows: two
  * threads would both read all of the image, which costs more than tiles that are less full. */
-static int64_t group_rows(Sched *s, const ConvSizes *z)
+static int64_t group_rows(Sched *s, const ConvSizes *z, bool one)
 {
     Machine m = machine_of(s->target);
-    int64_t rows = joined_rows(&m, z->y, z->x);
+    int64_t rows = joined_rows(&m, z->y, z->x), half;
     double  alone = pixel_cycles(s, z, z->x), joined = pixel_cycles(s, z, rows * z->x);
 
     if (z->x > limit_line_columns(&m) &&
         (alone < limit_joined_gain(&m) * joined || (z->y % 2 == 0 && z->y / rows % 2)))
         rows = 1;
+    /* Threads have nothing but rows to divide. */
+    while (!one && z->o == 1 && rows == z->y && rows > 1 && (half = divisor_upto(rows, rows / 2)) &&
+           pixel_cycles(s, z, half * z->x) < limit_joined_gain(&m) * joined)
+        rows = half;
     return rows;
 }
 
-static int64_t pick_rows(Sched *s, const ConvSizes *z)
+static int64_t pick_rows(Sched *s, const ConvSizes *z, bool one)
 {
     Candidates k = candidates(s);
-    int64_t    best = group_rows(s, z);
+    int64_t    best = group_rows(s, z, one);
 
     for (int64_t r = 1; r <= z->y && (r == 1 || r * z->x <= MOST_LINE); r++)
         if (z->y % r == 0)
@@ -205,7 +209,7 @@ static void decide_conv(Sched *s, void *plan)
     Candidates       order = candidates(s);
 
     p->channels = z->i > 0;
-    p->rows = pick_rows(s, z);
+    p->rows = pick_rows(s, z, p->alone);
     p->tile = conv_tile(s, p);
     p->chunk = pick_chunk(s, p);
     p->block = pick_block(s, p);

@@ -424,7 +424,8 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
         const char *name = d->iter[i]->name;
         if (iter_extent(s, block, name) >= limit_least_parts(&m) &&
             (i + dims < d->nspatial || d->nreduce)) {
-            try_step(s, "parallel %%%s.%s", block, name);
+            bool whole = loop_extent(s, intern_printf(s->c->strings, "%s.%s", block, name)) > 0;
+            try_step(s, "parallel %%%s.%s", block, whole ? name : "vo");
             return;
         }
     }

@@ -431,6 +431,23 @@ static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_
     return p.chains;
 }
 
+/* Rows with stages of their own, none of whose loops has many rounds: parts may be uneven. */
+static void divide_few_rows(Sched *s, const char *last, uint32_t rows)
+{
+    const BlockData *d = &sched_block(s, last)->u.block;
+    const char      *loops[TE_MAX_AXES];
+    Machine          m = machine_of(s->target);
+
+    if (is_tiny_kernel(s))
+        return;
+    for (uint32_t i = 0; i < rows && i < COUNT(loops); i++) {
+        loops[i] = intern_printf(s->c->strings, "%s.%s", last, d->iter[i]->name);
+        if (loop_extent(s, loops[i]) >= limit_least_parts(&m))
+            return;
+    }
+    divide_loops(s, intern_printf(s->c->strings, "%s.u", last), loops, rows);
+}
+
 void sched_rows(Sched *s)
 {
     const char *names[64];
@@ -489,6 +506,7 @@ void sched_rows(Sched *s)
                 vector_sum(s, names[i], chains);
             else
                 line_vectors(s, names[i], own_line(s, names[i], rows));
+        divide_few_rows(s, last, rows);
     } else if (!rows) {
         column_stages(s, names, n, chains);
     }
