@@ -11,7 +11,7 @@ enum { HERE = 8 * sizeof(void *) };
 
 /* What of it is in the header. */
 typedef struct {
-    void    *params, *inputs, *outputs, *arena, *weights;
+    void    *params, *inputs, *outputs, *arena, *weights, *here, *here_weights;
     uint32_t parts;
     int32_t  phase, stop;
     void    *dims;
