@@ -41,6 +41,7 @@ EM_CUDA = 190
 RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads, multiply-adds of f16 by mma.sync
     "sm_75": (64, 64 << 10, 1024, 512), "sm_80": (64, 164 << 10, 2048, 1024), "sm_86": (128, 100 << 10, 1536, 512),
     "sm_89": (128, 100 << 10, 1536, 512), "sm_90": (128, 228 << 10, 2048, 1270), "sm_120": (128, 100 << 10, 1536, 512)}
+MULTIPROCESSORS = {"sm_75": 40, "sm_80": 108, "sm_86": 72, "sm_89": 58, "sm_90": 132, "sm_120": 188}  # as machine/gpus.def
 ISSUE, INTEGERS, SHARED, CACHE, REGISTERS, BLOCKS = 4, 64, 128, 64, 65536, 32
 
 

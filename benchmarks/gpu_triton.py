@@ -6,7 +6,8 @@
 Each product, relu(x w' + bias) with x [M, K], w [N, K] and the result of f16, sums of f32, is compiled by tvmcc and as a Triton kernel
 with its usual blocks, stages and warps, of which the best is taken.  Told of both: tile, threads, registers, spills, what bounds the
 hot loop, the share of the bound for which mma.sync alone would do, and the modelled time of the product on one multiprocessor: trips
-of the hot loop times cycles of its slowest pipe.  Neither latency nor memory behind the caches is in it.
+of the hot loop times cycles of its slowest pipe; and on the GPU: that of the multiprocessor with most tiles, where larger tiles may
+leave others idle.  Ratios are to the least of Triton's tiles, for each of the two times.  Neither latency nor memory behind the caches is in it.
 
 Needs the packages of gpu.requirements.txt, and triton.
 """
@@ -46,18 +47,20 @@ fn @main(%x: Tensor[({m}, {k}), f16], %w: Tensor[({n}, {k}), f16], %b: Tensor[({
 """
 
 
-def modelled(args, nvdisasm, elf, folder, warps, macs):
-    """Registers, spills, bound, share of it, cycles of one multiprocessor for so many multiply-adds."""
+def modelled(args, nvdisasm, elf, folder, warps, macs, tiles):
+    """Registers, spills, bound, share of it, cycles of one multiprocessor for so many multiply-adds in so many tiles; of the GPU."""
     _, code = static.disassemble(nvdisasm, elf, folder)
     registers, stack, _ = static.resources(elf)
     ops = max(static.loops(code), key=lambda l: (sum(map(static.is_math, l)), len(l)))
     spills = stack + sum(static.op(t).startswith(("LDL", "STL")) for k, t in code if k == "code")
     trip = sum(map(static.tensor_macs, ops)) * warps
     if not trip:
-        return registers, spills, "no mma.sync", 0, math.inf
+        return registers, spills, "no mma.sync", 0, math.inf, math.inf
     pipes, useful = static.cycles(ops, warps, args.arch)
     bound = max(pipes, key=pipes.get)
-    return registers, spills, bound, 100 * useful / pipes[bound], macs / trip * pipes[bound]
+    alone = macs / trip * pipes[bound]
+    most = -(-tiles // static.MULTIPROCESSORS[args.arch])
+    return registers, spills, bound, 100 * useful / pipes[bound], alone, alone / tiles * most
 
 
 def ours(args, nvdisasm, folder, m, n, k):
@@ -75,7 +78,7 @@ def ours(args, nvdisasm, folder, m, n, k):
         if "dense" in name:
             threads = known[name][2]
             return ("%dx%dx%d" % (*tile[:2], chunk), threads,
-                    *modelled(args, nvdisasm, elf, folder, threads // 32, m * n * k))
+                    *modelled(args, nvdisasm, elf, folder, threads // 32, m * n * k, known[name][1]))
 
 
 def triton_kernel(args, nvdisasm, folder, m, n, k):
@@ -101,8 +104,9 @@ def triton_kernel(args, nvdisasm, folder, m, n, k):
         kernel = triton.compile(source, target=GPUTarget("cuda", int(args.arch[3:]), 32),
                                 options={"num_warps": warps, "num_stages": stages})
         found.append(("%dx%dx%d" % (bm, bn, bk), 32 * warps,
-                      *modelled(args, nvdisasm, kernel.asm["cubin"], folder, warps, m * n * k)))
-    return min(found, key=lambda r: r[-1])
+                      *modelled(args, nvdisasm, kernel.asm["cubin"], folder, warps, m * n * k,
+                                (m // bm) * (n // bn))))
+    return min(found, key=lambda r: r[-2]), min(r[-1] for r in found)
 
 
 def main():
@@ -112,15 +116,15 @@ def main():
     p.add_argument("--tvmcc", default="tvmcc")
     args = p.parse_args()
     nvdisasm = static.find_nvdisasm()
-    print("| product, %s | by | tile | threads | registers | spills | bound | of it %% | cycles | ratio |" % args.arch)
-    print("|---|---|---|" + "---:|" * 3 + "---|---:|---:|---:|")
+    print("| product, %s | by | tile | threads | registers | spills | bound | of it %% | cycles | ratio | of the GPU | ratio |" % args.arch)
+    print("|---|---|---|" + "---:|" * 3 + "---|---:|---:|---:|---:|---:|")
     for size in args.sizes:
         m, n, k = map(int, size.split(","))
         with tempfile.TemporaryDirectory() as folder:
-            peer = triton_kernel(args, nvdisasm, folder, m, n, k)
+            peer, least = triton_kernel(args, nvdisasm, folder, m, n, k)
             for by, row in (("tvmcc", ours(args, nvdisasm, folder, m, n, k)), ("triton", peer)):
-                print("| %dx%dx%d | %s | %s | %d | %d | %d | %s | %.0f | %.3g | %.2f |" % (
-                    m, n, k, by, *row, row[-1] / peer[-1]), flush=True)
+                print("| %dx%dx%d | %s | %s | %d | %d | %d | %s | %.0f | %.3g | %.2f | %.3g | %.2f |" % (
+                    m, n, k, by, *row[:-1], row[-2] / peer[-2], row[-1], row[-1] / least), flush=True)
 
 
 if __name__ == "__main__":
