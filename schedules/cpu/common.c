@@ -110,15 +110,17 @@ static int64_t group_blocks(const Sched *s, int64_t o)
     return n;
 }
 
-GroupRow group_row(const Sched *s)
+GroupRow group_row(const Sched *s, const ConvSizes *z)
 {
     DataLoad    d = data_load(s);
-    const Atom *x = d.load ? iter_of(d.block, "x") : NULL, *kw = x ? iter_of(d.block, "kw") : NULL,
+    const Atom *x = d.load ? iter_of(d.block, z->line) : NULL,
+               *kw = x ? iter_of(d.block, z->kernel_line) : NULL,
                *j = x ? iter_of(d.block, "j") : NULL;
-    GroupRow r = {.lanes = inner_lanes(s, iter_extent(s, "conv", "j")),
-                  .kw = iter_extent(s, "conv", "kw"),
-                  .stride = x ? idx_coef(d.load->index[3], x) : 1,
-                  .dilation = kw ? idx_coef(d.load->index[3], kw) : 1};
+    const Idx *at = x ? d.load->index[strcmp(z->line, "x") ? 2 : 3] : NULL;
+    GroupRow   r = {.lanes = inner_lanes(s, iter_extent(s, "conv", "j")),
+                    .kw = z->kw,
+                    .stride = x ? idx_coef(at, x) : 1,
+                    .dilation = kw ? idx_coef(at, kw) : 1};
 
     if (j && d.load->n > 4 && idx_uses(d.load->index[4], j))
         r.spread = iter_extent(s, "conv", "i");
@@ -179,8 +181,23 @@ ConvSizes conv_sizes(const Sched *s)
                    iter_extent(s, "conv", "kh"),
                    iter_extent(s, "conv", "kw"),
                    iter_extent(s, "conv", "i"),
-                   group_blocks(s, o)};
+                   group_blocks(s, o),
+                   "y",
+                   "x",
+                   "kh",
+                   "kw"};
 
+    return z;
+}
+
+ConvSizes conv_lines(const Sched *s)
+{
+    ConvSizes z = conv_sizes(s), t = z;
+
+    if (!z.i || z.x != 1 || z.y <= 1 || is_symbolic(s, "conv", "x") || is_symbolic(s, "conv", "y"))
+        return z;
+    z.y = t.x, z.x = t.y, z.kh = t.kw, z.kw = t.kh;
+    z.row = t.line, z.line = t.row, z.kernel_row = t.kernel_line, z.kernel_line = t.kernel_row;
     return z;
 }
 

@@ -247,9 +247,9 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
 
 void sched_conv2d(Sched *s)
 {
-    ConvSizes   z = conv_sizes(s);
+    ConvSizes   z = conv_lines(s);
     bool        blocked = z.i > 0;
-    const char *out;
+    const char *out, *x = intern_printf(s->c->strings, "conv.%s", z.line);
 
     if (z.n < 1 || z.o < 1 || z.y < 1 || z.x < 1 || z.kh < 1 || z.kw < 1) {
         s->refusal = "'conv' has not the iterators of a convolution";
@@ -278,7 +278,7 @@ void sched_conv2d(Sched *s)
     Machine  m = machine_of(s->target);
     ConvPlan p = {.z = z,
                   .end = tile_end(s, &z, out),
-                  .row = group_row(s),
+                  .row = group_row(s, &z),
                   .alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4)};
     sched_decide(s, decide_conv, &p);
     RegTile t = p.tile;
@@ -294,11 +294,11 @@ void sched_conv2d(Sched *s)
     if (p.ahead)
         step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
-    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.rows);
+    step(s, "split %%conv.%s by %lld -> %%gg, %%r", z.row, (long long)p.rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.block);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)p.chunk);
     TileNest    tile = {.block = "conv",
-                        .line = "conv.x",
+                        .line = x,
                         .joined = p.rows > 1 ? "r" : NULL,
                         .tiles = "t",
                         .pixel = "p",
@@ -311,14 +311,14 @@ void sched_conv2d(Sched *s)
                         .out = out,
                         .chunks = p.chunk < z.c};
     const char *outer = p.order == OUTPUTS_FIRST ? "%oc, %yb" : "%yb, %oc";
-    step(s, "reorder %%conv.n, %s, %%kc, %%g, %%r, %%conv.x, %s, %s", outer, tile.sums,
+    step(s, "reorder %%conv.n, %s, %%kc, %%g, %%r, %%%s, %s, %s", outer, x, tile.sums,
          tile.vectors);
     tile_sums(s, &tile);
     tile_marks(s, &tile);
     if (blocked && p.channels)
         step(s, "unroll %%conv.i");
     if (p.columns)
-        step(s, "unroll %%conv.kw");
+        step(s, "unroll %%conv.%s", z.kernel_line);
     if (!p.alone && yb > 1 && oc > 1) {
         step(s, "fuse %s -> %%u", outer);
         step(s, "parallel %%u");

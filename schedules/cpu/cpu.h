@@ -44,10 +44,14 @@ void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 
 /* The iterators of a convolution's block; 0 for those that it has not. */
 typedef struct {
-    int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
-    int64_t group;                           /* blocks of outputs that read the same channels */
+    int64_t     lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
+    int64_t     group;                           /* blocks of outputs that read the same channels */
+    const char *row, *line, *kernel_row, *kernel_line; /* names of y, x, kh, kw */
 } ConvSizes;
 ConvSizes conv_sizes(const Sched *s);
+/* ... of which x is the longer way where an image is one pixel wide: y, x and kh, kw change places.
+ */
+ConvSizes conv_lines(const Sched *s);
 /* Steps of the reduction: channels and cells of the kernel. */
 int64_t conv_steps(const ConvSizes *z);
 /* How a convolution in groups of at most a vector of outputs reads a row. */
@@ -55,7 +59,7 @@ typedef struct {
     int64_t lanes, kw, stride, dilation;
     int64_t spread; /* channels of a group where a vector holds several, else 0 */
 } GroupRow;
-GroupRow group_row(const Sched *s);
+GroupRow group_row(const Sched *s, const ConvSizes *z);
 /* Cycles of a step of its reduction, all columns of the kernel, over a line of so many pixels. */
 double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line);
 /* Numbers that n pixels of a line read in a row of the kernel, each once (plain.c). */

@@ -40,7 +40,7 @@ int64_t pick_depthwise_pixels(Sched *s, int64_t x)
 {
     Machine    m = machine_of(s->target);
     ConvSizes  z = conv_sizes(s);
-    PlainWork  w = {.row = group_row(s), .line = x, .rows = z.kh};
+    PlainWork  w = {.row = group_row(s, &z), .line = x, .rows = z.kh};
     int64_t    free = tile_regs(&m, z.lanes, 1) - 2, most = free < x ? free : x;
     int64_t    best = limit_depthwise_pixels(&m);
     bool       floats = !converts(s) && !depthwise_dot(s);

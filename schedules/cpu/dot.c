@@ -183,12 +183,13 @@ static void split_fours(Sched *s, const ConvSizes *z, int64_t width, int64_t ter
 
 bool conv2d_dot(Sched *s)
 {
-    ConvSizes z = conv_sizes(s);
+    ConvSizes z = conv_lines(s);
     Dot       d = dot_of(s, "conv");
 
     if (!d.ops || !z.c || (z.i ? z.i : z.kw) % d.terms)
         return false;
     const char *out = prepare_anchor(s, "conv", true);
+    const char *x = intern_printf(s->c->strings, "conv.%s", z.line);
     DotPlan     p = {.z = z, .dot = d};
     sched_decide(s, decide_conv, &p);
     RegTile t = p.tile;
@@ -198,13 +199,13 @@ bool conv2d_dot(Sched *s)
 
     split_fours(s, &z, t.nv * z.lanes, d.terms);
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
-    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
+    step(s, "split %%conv.%s by %lld -> %%gg, %%r", z.row, (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
     /* Not the fours are written out: LLVM would load the weights of the next ones early, and spill
      * a sum for them. */
     TileNest tile = {.block = "conv",
-                     .line = "conv.x",
+                     .line = x,
                      .joined = rows > 1 ? "r" : NULL,
                      .tiles = "t",
                      .pixel = "p",
@@ -216,7 +217,7 @@ bool conv2d_dot(Sched *s)
                      .lane = "conv.j",
                      .unroll = "%p, %ov",
                      .out = out};
-    step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %s, %s, %%four", tile.sums,
+    step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%%s, %s, %s, %%four", x, tile.sums,
          tile.vectors);
     tile_sums(s, &tile);
     tile_marks(s, &tile);

@@ -148,8 +148,8 @@ static void decide_groups(Sched *s, void *plan)
 void conv2d_groups(Sched *s)
 {
     const char *out = prepare_anchor(s, "conv", true);
-    GroupsPlan  p = {.z = conv_sizes(s), .row = group_row(s)};
-    ConvSizes   z = p.z;
+    ConvSizes   z = conv_sizes(s);
+    GroupsPlan  p = {.z = z, .row = group_row(s, &z)};
     Machine     m = machine_of(s->target);
     long long   lanes = z.lanes, i = z.i;
 

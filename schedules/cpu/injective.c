@@ -143,6 +143,19 @@ static bool line_goes_on(Line *l, const Stmt *block)
     return l->one;
 }
 
+/* Are its cells along the line's first dimension stored side by side, with no border between? */
+static bool stores_line(const Line *l, const Stmt *block)
+{
+    for (uint32_t i = 0; i < block->nkids; i++) {
+        const StoreData *d = &block->kids[i]->u.store;
+        LoadData         to = {.buffer = d->buffer, .n = d->n, .index = d->index};
+
+        if (idx_coef(flat_index(l->s, &to), l->inner) != 1)
+            return false;
+    }
+    return true;
+}
+
 static bool only_stores(const Stmt *block)
 {
     for (uint32_t i = 0; i < block->nkids; i++)
@@ -178,7 +191,7 @@ uint32_t line_dims(Sched *s, const char *block)
             l.inner = l.outer;
         l.cells *= cells_of(l.outer);
     }
-    return l.inner && (l.cells > cells_of(l.inner) || last == 1) ? n : 1;
+    return l.inner && (l.cells > cells_of(l.inner) || (last == 1 && stores_line(&l, b))) ? n : 1;
 }
 
 int64_t line_cells(const Sched *s, const char *block, uint32_t dims)

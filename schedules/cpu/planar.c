@@ -101,7 +101,8 @@ void conv2d_planar(Sched *s)
     int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
     int64_t c = iter_extent(s, "conv", "c"), kh = iter_extent(s, "conv", "kh"),
             kw = iter_extent(s, "conv", "kw");
-    int64_t     y = iter_extent(s, "conv", "y"), stride = group_row(s).stride;
+    ConvSizes   z = conv_sizes(s);
+    int64_t     y = z.y, stride = group_row(s, &z).stride;
     int64_t     sum = kh * kw * (c ? c : 1), work = o * y * x * sum;
     bool        alone = is_tiny(s, work);
     Machine     m = machine_of(s->target);
