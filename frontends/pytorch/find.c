@@ -19,6 +19,15 @@ static const char *bound_name(const PtNode *n)
     return name;
 }
 
+Shapes pt_shapes(Ctx *c, const ImportOptions *o)
+{
+    Shapes s = shapes_new(c, o);
+
+    for (uint32_t i = 0; i < o->ndims; i++)
+        s.later[i] = str_ends(o->dims[i].name, ".0");
+    return s;
+}
+
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
 static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
 {

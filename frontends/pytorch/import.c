@@ -585,7 +585,7 @@ const Module *pytorch_import(Ctx *c, const char *path, Bytes file, const ImportO
     if (!pt_read_archive(c, loc, file, &archive) ||
         !pt_read_program(c, loc, archive.program, &program) || !pt_survey(&im, &program.graph))
         return NULL;
-    im.shapes = shapes_new(c, o);
+    im.shapes = pt_shapes(c, o);
     im.values = map_new(c->arena);
     im.metas = program.graph.metas;
     return import_program(&im, &archive, o, loc);

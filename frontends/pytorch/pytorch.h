@@ -415,6 +415,8 @@ const Expr *pt_flat(const Build *b, const Expr *x); /* in one dimension */
 const Expr *pt_count_before(const Build *b, const Expr *sorted, const Expr *x, bool right);
 /* Of cells that are not 0, [k, rank]; k, the run says. */
 const Expr *pt_positions(PtNode *n, const Expr *x);
+/* The options' shapes, whose dimensions NODE.0 are looked for when all nodes were built. */
+Shapes pt_shapes(Ctx *c, const ImportOptions *o);
 /* The dimension that holds this number, `total` of shape [1], 1 at least; of what size it may be,
  * --dim says, or it is the usual one, with a warning.  NULL with an error. */
 const Idx *pt_decided_dim(PtNode *n, const Expr *total, int64_t usual);

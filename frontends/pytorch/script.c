@@ -279,7 +279,7 @@ static Script script_of(Ctx *c, const char *path, const ImportOptions *o)
     Script                 s = {.c = c, .path = path, .loc = {.file = path}};
 
     s.im = (PtImport){
-        .c = c, .path = path, .program = &none, .shapes = shapes_new(c, o), .script = true};
+        .c = c, .path = path, .program = &none, .shapes = pt_shapes(c, o), .script = true};
     s.im.values = map_new(c->arena);
     s.im.metas = map_new(c->arena);
     s.findings = (Findings){.path = path, .noun = "call"};
