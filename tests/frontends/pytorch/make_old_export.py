@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes sizes/old_export_VERSION.pt2 as a torch before 2.8 saves it, and its results for two sizes beside it.
 
-    python make_old_export.py      (torch 2.1 to 2.7, numpy 1; run with 2.1.2, 2.3.1, 2.5.1 and 2.7.1)
+    python make_old_export.py      (torch 2.1 to 2.7, numpy 1; recorded with 2.5.1)
 
 The program of 2.1 calls inputs arg0_1 and so on, and has what it does not say as null."""
 import io
@@ -68,7 +68,7 @@ def main():
     stem = os.path.join(FOLDER, f"old_export_{version}")
     with open(stem + ".pt2", "wb") as f:
         f.write(small(saved))
-    (name,) = program.graph_signature.buffers_to_mutate.values()
+    name = next(iter(program.graph_signature.buffers_to_mutate.values()), "state")  # 2.7 changes it in place
     for size, pictures in enumerate((x, torch.randn(8, 3, 6, 5))):
         net.state.copy_(state)
         with torch.no_grad():
