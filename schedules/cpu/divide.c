@@ -16,8 +16,8 @@ typedef struct {
     uint32_t first, n;
 } Range;
 
-/* Outer loops of one round are left out.  The fewest loops that are even parts; if none are, those
- * that are best. */
+/* Outer loops of one round are left out.  The fewest loops that are even parts; if none are, one
+ * whose rounds a run decides, else those that are best. */
 static Range best_range(const Sched *s, const char *const *loops, uint32_t n)
 {
     Machine m = machine_of(s->target);
@@ -26,7 +26,11 @@ static Range best_range(const Sched *s, const char *const *loops, uint32_t n)
     Range   r = {0};
 
     for (uint32_t i = 0, first = 0; i < n; i++) {
-        rounds *= loop_extent(s, loops[i]);
+        int64_t own = loop_extent(s, loops[i]);
+
+        if (!own)
+            return (Range){i, 1};
+        rounds *= own;
         if (rounds < 2) {
             first = i + 1;
             continue;

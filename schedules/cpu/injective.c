@@ -437,8 +437,8 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
         const char *name = d->iter[i]->name;
         if (iter_extent(s, block, name) >= limit_least_parts(&m) &&
             (i + dims < d->nspatial || d->nreduce)) {
-            bool whole = loop_extent(s, intern_printf(s->c->strings, "%s.%s", block, name)) > 0;
-            try_step(s, "parallel %%%s.%s", block, whole ? name : "vo");
+            if (!try_step(s, "parallel %%%s.%s", block, name))
+                try_step(s, "parallel %%%s.vo", block);
             return;
         }
     }
@@ -593,7 +593,7 @@ static void divide_copy(Sched *s)
     Machine          m = machine_of(s->target);
     const char      *y = intern_printf(s->c->strings, "pad.%s", d->iter[d->nspatial - 2]->name);
 
-    if (even_parts(&m, loop_extent(s, y)))
+    if (even_parts(&m, iter_extent(s, "pad", d->iter[d->nspatial - 2]->name)))
         try_step(s, "parallel %%%s", y);
     else
         divide_rows(s, "pad");

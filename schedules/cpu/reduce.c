@@ -442,7 +442,7 @@ static void divide_few_rows(Sched *s, const char *last, uint32_t rows)
         return;
     for (uint32_t i = 0; i < rows && i < COUNT(loops); i++) {
         loops[i] = intern_printf(s->c->strings, "%s.%s", last, d->iter[i]->name);
-        if (loop_extent(s, loops[i]) >= limit_least_parts(&m))
+        if (iter_extent(s, last, d->iter[i]->name) >= limit_least_parts(&m))
             return;
     }
     divide_loops(s, intern_printf(s->c->strings, "%s.u", last), loops, rows);
