@@ -273,7 +273,7 @@ static void exports(Source *s, const TirModule *host, StrBuf *out)
 
 /* ---- the file ---------------------------------------------------------------------------------- */
 
-/* `run`, with the types of what is stored in it. */
+/* `run`, with the types of what is stored in it; the other handles are those of a device's host. */
 static void run_struct(Source *s, StrBuf *out)
 {
     static const struct {
@@ -292,7 +292,7 @@ static void run_struct(Source *s, StrBuf *out)
                 type = types[k].type;
         if (type)
             str_printf(out, "    %s%s;\n", type, r->members[i].name);
-        else
+        else if (r->members[i].type != ABI_HANDLE)
             str_printf(out, "    %s %s;\n", c_type(abi_dtype(r->members[i].type)),
                        r->members[i].name);
     }
