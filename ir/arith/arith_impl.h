@@ -31,7 +31,8 @@ uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const
 
 enum { MAX_FACTORS = 16 };
 
-/* The factors of a product from f[n] on, or the atom itself; how many f then has. */
+/* The factors of a product from f[n] on, or the atom itself; how many there are then, of which f
+ * has MAX_FACTORS at most: a product of more counts as an overflow. */
 uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f);
 
 /* 128-bit intermediate results, clamped: ranges saturate instead of overflowing. */

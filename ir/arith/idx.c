@@ -230,13 +230,12 @@ static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
 uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f)
 {
     /* PROD is left-nested: a is a product or an atom, b an atom. */
-    while (a->kind == ATOM_PROD && n < MAX_FACTORS) {
-        f[n++] = a->b->t[0].atom;
-        a = a->a->t[0].atom;
-    }
+    for (; a->kind == ATOM_PROD; n++, a = a->a->t[0].atom)
+        if (n < MAX_FACTORS)
+            f[n] = a->b->t[0].atom;
     if (n < MAX_FACTORS)
-        f[n++] = a;
-    return n;
+        f[n] = a;
+    return n + 1;
 }
 
 /* Product of two atoms: factors sorted by id, so that the order of multiplication never shows. */
@@ -244,6 +243,9 @@ static const Idx *atoms_mul(Arith *A, const Atom *x, const Atom *y)
 {
     const Atom *f[MAX_FACTORS];
     uint32_t    n = factors_of(y, factors_of(x, 0, f), f);
+
+    if (n > MAX_FACTORS)
+        return overflowed(A);
     for (uint32_t i = 1; i < n; i++)
         for (uint32_t j = i; j && f[j]->id < f[j - 1]->id; j--) {
             const Atom *swap = f[j];

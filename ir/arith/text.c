@@ -33,13 +33,34 @@ static char *operand(const Idx *x, const IdxPrinter *p, Arena *a)
     return plain ? text_of(x, p, a) : arena_printf(a, "(%s)", text_of(x, p, a));
 }
 
-/* x on the right of `*`: `a*b//2` would be `(a*b)//2`. */
-static char *right_operand(const Idx *x, const IdxPrinter *p, Arena *a)
-{
-    bool divides =
-        x->nterms == 1 && (x->t[0].atom->kind == ATOM_DIV || x->t[0].atom->kind == ATOM_SYMDIV);
+static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a);
 
-    return divides ? arena_printf(a, "(%s)", text_of(x, p, a)) : operand(x, p, a);
+/* Factors by their texts.  On the right of `*` a division is in parentheses: `a*b//2` would be
+ * `(a*b)//2`. */
+static void print_product(const Atom *v, const IdxPrinter *p, Arena *a, StrBuf *out)
+{
+    const Atom *f[MAX_FACTORS];
+    const char *text[MAX_FACTORS];
+    uint32_t    n = factors_of(v, 0, f);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Atom *atom = f[i];
+        const char *t = atom_text(atom, p, a);
+        uint32_t    at = i;
+
+        for (; at && strcmp(text[at - 1], t) > 0; at--) {
+            text[at] = text[at - 1];
+            f[at] = f[at - 1];
+        }
+        text[at] = t;
+        f[at] = atom;
+    }
+    str_add(out, text[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        bool divides = f[i]->kind == ATOM_DIV || f[i]->kind == ATOM_SYMDIV;
+
+        str_printf(out, divides ? "*(%s)" : "*%s", text[i]);
+    }
 }
 
 static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
@@ -53,7 +74,7 @@ static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
             str_printf(&s, "%%%s", v->name);
         break;
     case ATOM_DIV: str_printf(&s, "%s//%" PRId64, operand(v->a, p, a), v->k); break;
-    case ATOM_PROD: str_printf(&s, "%s*%s", operand(v->a, p, a), right_operand(v->b, p, a)); break;
+    case ATOM_PROD: print_product(v, p, a, &s); break;
     case ATOM_SYMDIV: str_printf(&s, "%s//(%s)", operand(v->a, p, a), text_of(v->b, p, a)); break;
     case ATOM_MIN:
     case ATOM_MAX: {

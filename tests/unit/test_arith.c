@@ -281,6 +281,21 @@ static void symbolic(Rig *r)
     CHECK(arith_overflow(A));
 }
 
+/* A product has up to 16 factors; of more none is lost without a word. */
+static void test_many_factors(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *p = idx_const(A, 1);
+
+    for (int i = 0; i < 16; i++)
+        p = idx_mul(A, p, idx_atom(A, atom_var(A, "n", 0, 3)));
+    CHECK(!arith_overflow(A));
+    idx_mul(A, p, idx_atom(A, atom_var(A, "n", 0, 3)));
+    CHECK(arith_overflow(A));
+    arena_free(arena);
+}
+
 /* Of what is left of e by k, the size s that it has takes no more than is left. */
 static void sizes(Rig *r)
 {
@@ -485,6 +500,7 @@ int main(void)
     RUN(test_examples);
     RUN(test_predicates);
     RUN(test_symbolic);
+    RUN(test_many_factors);
     RUN(test_sizes);
     RUN(test_exact);
     RUN(test_open);
