@@ -43,6 +43,9 @@ const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, do
 /* quantized_wide.c: the same in i64 as the sum of products in i32; NULL: there is no such sum. */
 const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, double zx);
 
+/* quantized_pair.c: the same of a product whose operands are both data. */
+const Expr *integer_pair(Ctx *c, const Expr *e);
+
 /* quantized_float.c: e itself if there is nothing to do; NULL with an error. */
 const Expr *integer_average(Ctx *c, const Expr *e);
 const Expr *integer_reduction(Ctx *c, const Expr *e);

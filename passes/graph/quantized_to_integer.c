@@ -11,6 +11,7 @@
  * moves the two together until they meet, by local rules, kids first:
  *
  *   products (quantized_linear.c), averages   dequantize goes from the operands to the result
+ *   a product of data before a quantize (quantized_pair.c)    the same
  *   what only moves or picks cells            the same: reshape(dequantize(q)) =
  * dequantize(reshape(q)) concatenate                               quantize goes from the result to
  * the operands relu and clip before a quantize           a clamp of the integers, or nothing where
@@ -250,7 +251,8 @@ static const Expr *requantized(Ctx *c, const Expr *x, const Steps *s, Loc loc)
     double      scale, zero;
     const Expr *by;
 
-    if (!quantized_of(x, &v))
+    x = integer_pair(c, x);
+    if (!x || !quantized_of(x, &v))
         return NULL;
     if (dtype_eq(v.q->type->dtype, s->t) && quantized_tensor(x, &v, &scale, &zero) &&
         scale == s->scale && zero == s->zero)

@@ -278,6 +278,37 @@ def step_layers_16(r):
     return m, steps(r, shape, "int16"), steps(r, shape, "int16")
 
 
+def attention(r, dtype, scale, zeros, scores, version):
+    """Queries by keys, and what the scores' softmax takes of values: products of two activations, turned in all ways."""
+    m = Model()
+    (zq, zk), shape = zeros, [2, 3, 7, 6]
+    one = 1 / 32768 if dtype == "int16" else 1 / 256
+    lo = 0 if dtype == "int16" else np.iinfo(dtype).min
+    q = m.input("q", shape, dtype, scale=scale, zero=zq)
+    k, v = m.input("k", shape, dtype, scale=scale / 2, zero=zk), m.input("v", [2, 3, 6, 7], dtype, scale=scale * 2, zero=zk)
+    row = m.input("row", [6, 5], dtype, scale=scale, zero=zk)
+
+    def product(a, b, name, shape, by, zero, **turned):
+        m.op("BATCH_MATMUL", [a, b], m.output(name, shape, dtype, scale=by, zero=zero), "BatchMatMulOptions", version=version, **turned)
+    p = m.input("p", [2, 3, 7, 7], dtype, scale=one, zero=lo)
+    product(q, k, "scores", [2, 3, 7, 7], scores, zq, adjY=True)
+    product(p, v, "mixed", [2, 3, 7, 6], scale * 2, zk, adjY=True)
+    product(q, v, "plain", [2, 3, 7, 7], scores, zk)
+    product(k, q, "turned", [2, 3, 6, 6], scores, zk, adjX=True)
+    product(q, row, "row", [2, 3, 7, 5], scores * 2, 0 if dtype == "int16" else 5)
+    return m, *(steps(r, t, dtype) for t in (shape, shape, [2, 3, 6, 7], [6, 5])), np.abs(steps(r, [2, 3, 7, 7], dtype) // 4)
+
+
+@model
+def step_attention(r):
+    return attention(r, "int8", 0.03, (-5, 9), 0.1, 2)
+
+
+@model
+def step_attention_16(r):
+    return attention(r, "int16", 0.0002, (0, 0), 0.001, 3)
+
+
 @model
 def run_half_weights(r):
     m = Model()
