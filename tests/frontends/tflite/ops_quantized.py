@@ -62,6 +62,36 @@ def step_conv_16(r):
     return quantized_convs(r, "int16", 0, 0, True)
 
 
+def quantized_transpose_convs(r, dtype, zero, scale, out, versions):
+    m = Model()
+    x = m.input("x", [1, 5, 4, 6], dtype, scale=scale, zero=zero)
+    for name, size, stride, padding in [("same", [10, 8], 2, 0), ("valid", [11, 9], 2, 1), ("bias", [5, 4], 1, 0)]:
+        shape, each = [1, *size, 4], dtype != "uint8"
+        by = r.uniform(0.01, 0.03, 4 if each else 1).astype(np.float32)
+        w = steps(r, (4, 3, 3, 6), "int8" if each else dtype)
+        ins = [m.const(np.int32(shape)), m.const(np.maximum(w, -127) if each else w, scale=by, zero=0 if each else 120), x]
+        if name == "bias":
+            ins.append(m.const(r.integers(-900, 900, 4).astype(np.int64 if dtype == "int16" else np.int32), scale=np.float32(scale) * by))
+        m.op("TRANSPOSE_CONV", ins, m.output(name, shape, dtype, scale=out, zero=zero), "TransposeConvOptions", padding=padding, strideH=stride,
+             strideW=stride, version=versions[name == "bias"])
+    return m, steps(r, (1, 5, 4, 6), dtype)
+
+
+@model
+def step_transpose_conv(r):
+    return quantized_transpose_convs(r, "int8", -7, 0.05, 0.2, (2, 3))
+
+
+@model
+def step_transpose_conv_u8(r):
+    return quantized_transpose_convs(r, "uint8", 121, 0.05, 0.2, (1, 3))
+
+
+@model
+def step_transpose_conv_16(r):
+    return quantized_transpose_convs(r, "int16", 0, 0.0002, 0.001, (2, 3))
+
+
 @model
 def step_dense(r):
     m = Model()
