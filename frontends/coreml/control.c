@@ -1,4 +1,4 @@
-/* Control flow, and what is kept from run to run. */
+/* Control flow of programs, and what is kept from run to run. */
 #include "frontends/coreml/coreml.h"
 
 #include <string.h>
@@ -89,17 +89,15 @@ const Idx *cml_bound(void *user, const Expr *total, int64_t most)
 
 /* ---- branches ---------------------------------------------------------------------------------------- */
 
-/* One bool, known if it can be. */
-static const Expr *condition(CmlNode *n, const Expr *e)
+const Expr *cml_condition(const Build *b, const Expr *e)
 {
-    const Build *b = &n->b;
-    const Expr  *k;
+    const Expr *k;
 
     if (!e)
         return NULL;
     if (!expr_single(e))
-        return cml_error(n, E_IMPORT, "the condition is %s, not one cell",
-                         type_text(b->c, e->type));
+        return build_error(b, E_IMPORT, "the condition is %s, not one cell",
+                           type_text(b->c, e->type));
     e = build_reshape(b, e, 0, NULL);
     if (e && !dtype_is_bool(expr_dtype(e)))
         e = build2(b, "not_equal", e, build_scalar(b, e, 0), NULL);
@@ -113,17 +111,16 @@ static bool check_depth(const CmlNode *n)
            cml_error(n, E_UNSUPPORTED, "blocks are nested more than %d deep", CML_MAX_NESTING);
 }
 
-/* yes where the condition holds, else no. */
-static bool choose(CmlNode *n, const Expr *cond, uint32_t count, const Expr *const *yes,
-                   const Expr *const *no, const Expr **out)
+bool cml_choose(const Build *b, const Expr *cond, uint32_t count, const Expr *const *yes,
+                const Expr *const *no, const Expr **out)
 {
-    const Build *b = &n->b;
-    const Expr  *result;
+    const Expr *result;
 
     for (uint32_t i = 0; i < count; i++)
         if (yes[i]->type != no[i]->type)
-            return cml_error(n, E_UNSUPPORTED, "output %u is %s in one branch and %s in the other",
-                             i, type_text(b->c, yes[i]->type), type_text(b->c, no[i]->type));
+            return build_error(b, E_UNSUPPORTED,
+                               "output %u is %s in one branch and %s in the other", i,
+                               type_text(b->c, yes[i]->type), type_text(b->c, no[i]->type));
     if (count == 1)
         return (out[0] = expr_if(b->c, cond, yes[0], no[0], b->loc)) != NULL;
     result = expr_if(b->c, cond, expr_tuple(b->c, count, yes, b->loc),
@@ -165,7 +162,7 @@ static bool run_block(CmlNode *n, uint32_t at, uint32_t nin, const Expr *const *
 
 bool cml_cond(CmlNode *n)
 {
-    const Expr  *pred = condition(n, cml_x(n, "pred"));
+    const Expr  *pred = cml_condition(&n->b, cml_x(n, "pred"));
     const Expr **out[3];
     double       v;
 
@@ -180,7 +177,7 @@ bool cml_cond(CmlNode *n)
             return false;
     } else if (!run_block(n, 0, 0, NULL, n->nout, out[0]) ||
                !run_block(n, 1, 0, NULL, n->nout, out[1]) ||
-               !choose(n, pred, n->nout, out[0], out[1], out[2])) {
+               !cml_choose(&n->b, pred, n->nout, out[0], out[1], out[2])) {
         return false;
     }
     for (uint32_t i = 0; i < n->nout; i++)
@@ -268,7 +265,7 @@ static bool in_round(CmlNode *n, const Loop *l, uint32_t at, const Expr *const *
 
 static bool goes_on(CmlNode *n, const Loop *l, const Expr *const *in, const Expr **go)
 {
-    return in_round(n, l, 0, in, 1, go) && (*go = condition(n, *go)) != NULL;
+    return in_round(n, l, 0, in, 1, go) && (*go = cml_condition(&n->b, *go)) != NULL;
 }
 
 /* Blocks: the condition, and the body, of the same variables. */
@@ -286,8 +283,9 @@ bool cml_while_loop(CmlNode *n)
         return cml_error(n, E_IMPORT, "%u blocks and %u outputs for %u variables",
                          n->operation->blocks.n, n->nout, count);
     l = loop_of(n, count, first);
-    if (!run_block(n, 0, count, first, 1, &first_go) || !(first_go = condition(n, first_go)) ||
-        !in_round(n, &l, 1, l.var, count, l.next) || !goes_on(n, &l, l.next, &next_go))
+    if (!run_block(n, 0, count, first, 1, &first_go) ||
+        !(first_go = cml_condition(&n->b, first_go)) || !in_round(n, &l, 1, l.var, count, l.next) ||
+        !goes_on(n, &l, l.next, &next_go))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (l.next[i]->type != l.var[i]->type)

@@ -12,6 +12,7 @@
  *   survey.c      all of them before anything is built: what is not supported or not known
  *   describe.c    inputs, outputs and operators as the file has them
  *   table.c       the tables: layers.def, programs.def, records.def, inputs.def
+ *   flow.c        branches and loops of networks  control.c  those of programs, states
  *   boxes.c       boxes of which the best are kept: layer, operator, model
  *   activation.c math.c conv.c pool.c norm.c ..      converters by family
  *
@@ -387,7 +388,11 @@ typedef struct {
     VEC(const Expr *) binds; /* bind_dims that are to stand around the results */
     uint32_t    loops, nodes, ordinal;
     NamedValues states, next; /* of programs: inputs, and what they are in the end */
+    Map        *reads;        /* of a network: how many layers, in all its networks, take a name */
 } CmlImport;
+
+/* Whether a round of a network's loop is over, and whether the loop is. */
+enum { CML_STOPS, CML_LEAVES, CML_FLAGS };
 
 /* Names to values; a block sees those around it. */
 typedef struct CmlScope CmlScope;
@@ -395,7 +400,9 @@ struct CmlScope {
     CmlImport      *im;
     const CmlScope *outer;
     Map            *values; /* interned name to CmlValue */
+    TextList        names;  /* of them, in their order */
     uint32_t        depth;
+    const Expr     *flag[CML_FLAGS]; /* NULL: as around it */
 };
 
 CmlScope  cml_scope(CmlImport *im, const CmlScope *outer);
@@ -423,7 +430,7 @@ typedef struct {
     const CmlRow *row;
 } CmlLayer;
 bool cml_read_layer(Ctx *c, Loc loc, Bytes bytes, CmlLayer *out);
-bool cml_import_layers(CmlScope *s, const CmlNetwork *net);
+bool cml_import_layers(CmlScope *s, const CmlNetwork *net, uint32_t from);
 /* The function that the model is, and its block; NULL with an error. */
 const CmlFunction *cml_main_function(Ctx *c, Loc loc, const CmlModel *m);
 const CmlBlock    *cml_function_block(Ctx *c, Loc loc, const CmlFunction *f);
@@ -449,6 +456,18 @@ const char *cml_literal_text(const CmlLiteral *v); /* NULL: it is no text */
 /* What a program keeps from run to run: an input, and at the end a result. */
 bool cml_state(CmlImport *im, CmlScope *s, const CmlNamed *in);
 bool cml_states_end(CmlImport *im);
+/* One bool, known if it can be. */
+const Expr *cml_condition(const Build *b, const Expr *e);
+/* yes where the condition holds, else no. */
+bool cml_choose(const Build *b, const Expr *cond, uint32_t count, const Expr *const *yes,
+                const Expr *const *no, const Expr **out);
+
+/* ---- flow.c ----------------------------------------------------------------------------------------------- */
+
+/* Counts which names the network's layers take, and what it gives. */
+bool cml_count_reads(CmlImport *im, const CmlModel *m);
+/* Layers from number `from` on, for which a round of a loop may be over. */
+bool cml_import_rest(CmlScope *s, const CmlNetwork *net, uint32_t from);
 
 /* ---- boxes.c ---------------------------------------------------------------------------------------------- */
 

@@ -421,7 +421,7 @@ static bool network(CmlImport *im, CmlScope *features, const CmlModel *m)
     const PbMsgs     *in = &m->description->in;
     CmlScope          s = cml_scope(im, NULL);
 
-    if (!check_preprocessing(im, net, in))
+    if (!check_preprocessing(im, net, in) || !cml_count_reads(im, m))
         return false;
 
     for (uint32_t i = 0; i < in->n; i++) {
@@ -434,7 +434,7 @@ static bool network(CmlImport *im, CmlScope *features, const CmlModel *m)
         if (!network_input(im, &s, net, f, in, v->e))
             return false;
     }
-    if (!cml_import_layers(&s, net) || (m->classifier && !classify(im, &s, features, m)))
+    if (!cml_import_layers(&s, net, 0) || (m->classifier && !classify(im, &s, features, m)))
         return false;
     return put_features(im, features, &s, m);
 }

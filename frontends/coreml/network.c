@@ -53,6 +53,8 @@ void cml_put(CmlScope *s, const char *name, CmlValue v)
     Ctx *c = s->im->c;
 
     name = intern(c->strings, name);
+    if (!map_get(s->values, PTR_KEY(name)))
+        vec_push(c->arena, &s->names, name);
     map_put(s->values, PTR_KEY(name), DUP_ARRAY(c->arena, &v, 1));
     if (s->outer || !v.e || !expr_has_shape(v.e))
         return;
@@ -117,18 +119,21 @@ static bool import_layer(CmlScope *s, CmlLayer *l)
     return true;
 }
 
-bool cml_import_layers(CmlScope *s, const CmlNetwork *net)
+bool cml_import_layers(CmlScope *s, const CmlNetwork *net, uint32_t from)
 {
     CmlImport *im = s->im;
 
-    for (uint32_t i = 0; i < net->layers.n; i++) {
-        CmlLayer l;
+    for (uint32_t i = from; i < net->layers.n; i++) {
+        const Expr *flags = s->flag[CML_STOPS];
+        CmlLayer    l;
 
         if (!s->depth)
             im->ordinal++;
         if (!cml_read_layer(im->c, (Loc){.file = im->path}, net->layers.at[i], &l) ||
             !import_layer(s, &l))
             return false;
+        if (s->flag[CML_STOPS] != flags)
+            return cml_import_rest(s, net, i + 1);
     }
     return true;
 }

@@ -94,6 +94,28 @@ def main():
     m, n = model()
     dense(n, x="z")
     save("bad_order.mlmodel", m)
+    # Loops: left where there is none, of values that grow, without an end; a name that one branch gives.
+    m, n = model()
+    layer(n, "loopBreak", "leave", [], [])
+    save("bad_leave.mlmodel", m)
+    m, n = model()
+    p = layer(n, "loop", "grow", [], [])
+    p.maxLoopIterations = 3
+    layer(p.bodyNetwork, "concatND", "more", ["x", "x"], ["x"])
+    save("bad_growth.mlmodel", m)
+    m, n = model()
+    p = layer(n, "loop", "forever", [], [])
+    p.conditionVar = "go"
+    layer(p.conditionNetwork, "rangeStatic", "always", [], ["go"]).endValue = 1
+    p.conditionNetwork.layers[0].rangeStatic.startValue = 0.5
+    p.conditionNetwork.layers[0].rangeStatic.stepSizeValue = 1
+    layer(p.bodyNetwork, "activation", "relu", ["x"], ["x"]).ReLU.SetInParent()
+    save("bad_forever.mlmodel", m)
+    m, n = model(inputs=(("x", [4]), ("c", [1])))
+    p = layer(n, "branch", "either", ["c"], [])
+    layer(p.ifBranch, "copy", "one", ["x"], ["z"])
+    layer(n, "copy", "use", ["z"], ["y"])
+    save("bad_branch.mlmodel", m)
     m, n = model()
     data = dense(n)
     data.MergeFromString(b"\xe8\x05\x01")  # field 93
