@@ -416,9 +416,10 @@ static bool count_rounds(Loop *l, const Expr **first_go, const Expr **next_go)
 static bool read_loop(CmlNode *n, Loop *l)
 {
     const Build *b = &n->b;
-    int64_t      most = cml_int(n, "max_loop_iterations", 0);
+    int64_t      most = cml_int(n, "max_loop_iterations", 0); /* without a sign */
     const Expr  *limit;
 
+    most = most < 0 ? INT64_MAX : most;
     *l = (Loop){.n = n, .go = cml_text(n, "condition_var", "")};
     if (!network_of(n, "condition_network", &l->condition) ||
         !network_of(n, "body_network", &l->body) || !cml_maybe(n, "most", &limit))
@@ -428,7 +429,7 @@ static bool read_loop(CmlNode *n, Loop *l)
     if (limit)
         limit = cml_folded(n, "most", build_cast(b, build_reshape(b, limit, 0, NULL), DT_I64));
     else if (most || !l->condition.layers.n)
-        limit = expr_scalar(b->c, DT_I64, (double)(most < 0 ? INT64_MAX : most));
+        limit = build_const(b, DT_I64, 0, NULL, &most);
     l->limit = limit;
     return true;
 }
