@@ -131,10 +131,10 @@ bool c2_done(C2Node *n, const Expr *y)
 bool c2_channels_last(const C2Node *n, bool *ok)
 {
     const char *order = c2_text(n, "order", "NCHW");
+    bool        last = !strcmp(order, "NHWC");
 
-    *ok = !strcmp(order, "NCHW") || !strcmp(order, "NHWC") ||
-          c2_error(n, E_UNSUPPORTED, "order is '%s'", order);
-    return order[1] == 'H';
+    *ok = last || !strcmp(order, "NCHW") || c2_error(n, E_UNSUPPORTED, "order is '%s'", order);
+    return last;
 }
 
 const Expr *c2_image(C2Node *n, uint32_t i, uint32_t least, uint32_t most)

@@ -42,7 +42,8 @@ static bool done(PtNode *n, BuildComplex x)
 
     if (!pt_done(n, e))
         return false;
-    n->out[0].t->cells = PT_COMPLEX;
+    if (n->nout)
+        n->out[0].t->cells = PT_COMPLEX;
     return true;
 }
 

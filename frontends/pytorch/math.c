@@ -527,6 +527,8 @@ bool aten_atan2_out(PtNode *n)
     const PtValue *to = a && a->kind == PT_TENSOR ? pt_value_of(n->im, a) : NULL;
     const Expr    *was = to && to->t ? pt_read(n, to->t) : NULL, *e;
 
+    if (!n->nout)
+        return pt_error(n, E_IMPORT, "there is no result");
     if (!was || !aten_atan2(n))
         return was || pt_tensor(n, "out");
     e = build_cast(&n->b, n->out[0].t->e, expr_dtype(was));

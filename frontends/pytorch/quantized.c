@@ -47,8 +47,10 @@ static bool done(PtNode *n, const Expr *e, const PtScale *s)
 {
     if (!pt_done(n, e))
         return false;
-    n->out[0].t->cells = PT_QUANTIZED;
-    n->out[0].t->scale = s;
+    if (n->nout) {
+        n->out[0].t->cells = PT_QUANTIZED;
+        n->out[0].t->scale = s;
+    }
     return true;
 }
 
