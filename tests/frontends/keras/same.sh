@@ -2,7 +2,8 @@
 # same.sh <tvmcc> <folder> <work folder>
 #
 # One network as .keras, .h5, .tflite and ONNX, some as SavedModel and .pb, too (make_same.py): the kernels and how often they are called are the
-# same, whose names are hashes of what they compute, and so are the results.
+# same, whose names are hashes of what they compute, and so are the results.  Recurrent layers are loops over their steps in all forms
+# but .keras and .h5; tf2onnx writes them otherwise, so that network has no ONNX form.
 set -e
 . "$(dirname "$0")/../../lib.sh"
 tvmcc=$(realpath "$1") folder=$(realpath "$2")
