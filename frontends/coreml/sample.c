@@ -1,6 +1,7 @@
 /* Images sampled at computed places. */
 #include "frontends/coreml/coreml.h"
 
+#include <math.h>
 #include <string.h>
 
 /* How cells between cells and outside of the image are made. */
@@ -14,8 +15,6 @@ static bool read_sampling(CmlNode *n, BuildSampling *how)
     how->padding = !strcmp(edge, "constant") ? "zeros" : edge;
     if (strcmp(how->mode, "linear") != 0 && strcmp(how->mode, "nearest") != 0)
         return cml_error(n, E_UNSUPPORTED, "sampling_mode '%s'", mode);
-    if (cml_float(n, "padding_value", 0) != 0 && !strcmp(how->padding, "zeros"))
-        return cml_error(n, E_UNSUPPORTED, "padding_value %g", cml_float(n, "padding_value", 0));
     return !strcmp(how->padding, "zeros") || !strcmp(how->padding, "border") ||
            !strcmp(how->padding, "reflection") ||
            cml_error(n, E_UNSUPPORTED, "padding_mode '%s'", edge);
@@ -50,16 +49,25 @@ static const Expr *from_ends(CmlNode *n, const Expr *x, const Expr *at, const ch
 static bool sampled(CmlNode *n, const Expr *x, const Expr *at)
 {
     const char   *mode = cml_text(n, "coordinates_mode", "");
+    double        around = cml_float(n, "padding_value", 0);
     BuildSampling how;
 
     if (!x || !at || !read_sampling(n, &how))
         return false;
+    if (strcmp(how.padding, "zeros") != 0)
+        around = 0;
+    if (!isfinite(around))
+        return cml_error(n, E_UNSUPPORTED, "padding_value %g", around);
     if (expr_rank(x) != 4 || expr_rank(at) != 4 || build_dim(&n->b, at, 3) != 2)
         return cml_error(n, E_IMPORT, "images %s at %s", type_text(n->b.c, x->type),
                          type_text(n->b.c, at->type));
     at = build_cast(&n->b, at, expr_dtype(x));
     at = at ? from_ends(n, x, at, mode, &how.align) : NULL;
-    return at && cml_done(n, build_grid_sample(&n->b, x, at, &how));
+    if (!at || around == 0)
+        return at && cml_done(n, build_grid_sample(&n->b, x, at, &how));
+    x = build_by(&n->b, "add", x, -around); /* so that zeros stand for it */
+    x = x ? build_grid_sample(&n->b, x, at, &how) : NULL;
+    return cml_done(n, x ? build_by(&n->b, "add", x, around) : NULL);
 }
 
 bool cml_resample(CmlNode *n)

@@ -47,6 +47,8 @@ def places(rng):
                             align_corners=True, name="b", **how),
                 mb.resample(x=x, coordinates=cells, padding_mode="constant", coordinates_mode="unnormalized",
                             align_corners=True, name="c", **how),
+                mb.resample(x=x, coordinates=at, padding_mode="constant", coordinates_mode="normalized_minus_one_to_one",
+                            align_corners=False, name="f", sampling_mode="bilinear", padding_value=-1.5),
                 mb.affine(x=x, transform_matrix=m, output_height=4, output_width=6, padding_mode="constant",
                           coordinates_mode="normalized_minus_one_to_one", align_corners=True, name="d", **how),
                 mb.affine(x=x, transform_matrix=m, output_height=4, output_width=6, padding_mode="constant",
@@ -58,7 +60,8 @@ def places(rng):
     save_program("places", program(mb, [mb.TensorSpec(a.shape) for a in (x, at, m)], ["x", "at", "m"], body, ct.target.iOS16),
                  {"x": x, "at": at, "m": m},
                  {"a": F.grid_sample(tx, ta, align_corners=False), "b": F.grid_sample(tx, ta, padding_mode="border", align_corners=True),
-                  "c": F.grid_sample(tx, ta, align_corners=True), "d": moved(True), "e": moved(False)}, target=ct.target.iOS16)
+                  "c": F.grid_sample(tx, ta, align_corners=True), "d": moved(True), "e": moved(False),
+                  "f": F.grid_sample(tx, ta, align_corners=False) - 1.5 * (1 - F.grid_sample(torch.ones_like(tx), ta, align_corners=False))}, target=ct.target.iOS16)
 
 
 def philox(seed, count):
