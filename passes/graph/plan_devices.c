@@ -1,7 +1,6 @@
 /* plan_devices: kernels that the CPU does better, which drives the device.
  *
- *   %1 = fn primitive (%x) { argsort(%x) }(%0)     ->  %1 = fn primitive host (%x) { argsort(%x)
- * }(%0)
+ *   fn primitive (%x) { argsort(%x) }(%0)  ->  fn primitive host (%x) { argsort(%x) }(%0)
  *
  * A sort, a running sum or a suppression of boxes is one thread's on a device, which is slow as
  * threads go; on the CPU it costs two copies, and less where what makes its operands or reads its
@@ -137,8 +136,7 @@ static Map *inner_nodes(Ctx *c, ExprList list)
     return inner;
 }
 
-/* `net.onnx:3:sort1: kernel on the host: 12000 ns, 640000 ns on the device, without
- * copies`. */
+/* `net.onnx:3:sort1: kernel on the host: 12000 ns, 640000 ns on the device, without copies`. */
 static void say(const Sides *x, const Expr *e, uint32_t side, const double ns[SIDES])
 {
     StrBuf *out = x->c->choices.said;
