@@ -43,6 +43,9 @@ typedef struct {
 extern const ScheduleRow schedule_table[];
 extern const uint32_t    schedule_count;
 
+/* The row is for kernels of this operator, NULL: of none, on a target of its class. */
+bool schedule_takes(const ScheduleRow *row, const Target *t, const Op *anchor);
+
 /* The rule of a kernel of which only the text is known, by its definitions (space.c). */
 const ScheduleRow *schedule_of_te(Ctx *c, const TeFunc *te, const Target *t);
 /* The schedule of a record that holds decisions, `sched_dense/3: tile=6x2, chunk=48`, for a kernel

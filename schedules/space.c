@@ -28,13 +28,12 @@ bool schedule_replay(Sched *s, const Op *anchor, const char *text)
 
     for (uint32_t i = 0; text[n] && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
-        bool               takes = row->cls == s->target->cls &&
-                     (!strcmp(row->op, "*") || (anchor && !strcmp(row->op, anchor->text)));
 
         if (strncmp(row->name, text, stem) != 0 || row->name[stem] != '/')
             continue;
         known = row->name;
-        if (takes && strlen(row->name) == n && !strncmp(row->name, text, n))
+        if (schedule_takes(row, s->target, anchor) && strlen(row->name) == n &&
+            !strncmp(row->name, text, n))
             return sched_replay(s, row->rule, text + n + 1);
     }
     if (known && strlen(known) == n && !strncmp(known, text, n))

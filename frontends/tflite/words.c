@@ -198,11 +198,16 @@ static bool mirrored(TfliteNode *n, const Expr *x, const Expr *y, double one, in
     return tflite_done(n, build_cast(b, by(b, "right_shift", y, bits), DT_I16));
 }
 
-/* The scale of the input of a function. */
-static bool scale_of(TfliteNode *n, double *scale)
+/* The input of a function, in thirds; NULL with an error: of its scale. */
+static const Expr *function_input(TfliteNode *n)
 {
-    *scale = tflite_scale(tflite_in(n, 0), 0);
-    return (*scale > 0 && *scale < 1) || tflite_error(n, E_UNSUPPORTED, "a scale of %g", *scale);
+    double scale = tflite_scale(tflite_in(n, 0), 0);
+
+    if (!(scale > 0 && scale < 1)) {
+        tflite_error(n, E_UNSUPPORTED, "a scale of %g", scale);
+        return NULL;
+    }
+    return in_thirds(&n->b, build_cast(&n->b, n->in[0], DT_I32), scale, -11);
 }
 
 /* 2 * sigmoid(2 * x) - 1 by the table for |x|. */
@@ -210,13 +215,11 @@ bool tflite_tanh(TfliteNode *n)
 {
     const Build *b = &n->b;
     const Expr  *x, *y;
-    double       scale;
 
     if (!n->raw)
         return tflite_unary(n);
-    if (!scale_of(n, &scale))
+    if (!(x = function_input(n)))
         return false;
-    x = in_thirds(b, build_cast(b, n->in[0], DT_I32), scale, -11);
     y = sigmoid_of(b, build1(b, "abs", x, NULL), 8, 0xffff << 8);
     return mirrored(n, x, by(b, "subtract", y, 1 << 23), 0, 8);
 }
@@ -225,13 +228,11 @@ bool tflite_logistic(TfliteNode *n)
 {
     const Build *b = &n->b;
     const Expr  *x;
-    double       scale;
 
     if (!n->raw)
         return tflite_unary(n);
-    if (!scale_of(n, &scale))
+    if (!(x = function_input(n)))
         return false;
-    x = in_thirds(b, build_cast(b, n->in[0], DT_I32), scale, -11);
     return mirrored(n, x, sigmoid_of(b, build1(b, "abs", x, NULL), 9, 0x7fff << 10), 1 << 25, 10);
 }
 

@@ -170,61 +170,62 @@ static bool read_float(const TvNode *n, DType *t)
            tv_error(n, E_UNSUPPORTED, "'out_dtype' is %s", dtype_text(n->b.c, *t)) != NULL;
 }
 
-/* x * scale + offset, which are tensors without dimensions. */
-static const Expr *scaled(const TvNode *n, const Expr *x, const Expr *scale, const Expr *offset,
-                          DType t)
+/* What uniform and normal read alike, with `each` words for a cell, and room for the cells. */
+typedef struct {
+    uint64_t key[KEY], *words;
+    int64_t  cells;
+    Ints     shape;
+    DType    t;
+    uint8_t *at;
+} Draw;
+
+static bool read_draw(const TvNode *n, int64_t each, Draw *d)
+{
+    if (!read_float(n, &d->t) || !read_key(n, d->key) ||
+        !read_shape(n, "out_shape", &d->shape, &d->cells))
+        return false;
+    d->words = words_of(n, each * d->cells, d->key);
+    d->at = arena_array(n->b.c->arena, (size_t)d->cells + 1, dtype_bytes(d->t));
+    return true;
+}
+
+/* The key behind it, and cells * scale + offset; these are tensors without dimensions. */
+static const Expr *drawn(const TvNode *n, const Draw *d, const Expr *scale, const Expr *offset)
 {
     const Build *b = &n->b;
+    const Expr  *x = build_const(b, d->t, d->shape.n, d->shape.at, d->at);
 
-    return build_add(b, build_mul(b, x, build_cast(b, scale, t)), build_cast(b, offset, t));
+    x = build_add(b, build_mul(b, x, build_cast(b, scale, d->t)), build_cast(b, offset, d->t));
+    return pair(n, key_expr(n, d->key), x);
 }
 
 /* key, low, high */
 const Expr *tv_uniform(TvNode *n)
 {
-    const Build *b = &n->b;
-    uint64_t     key[KEY], *words;
-    uint8_t     *at;
-    int64_t      cells;
-    Ints         shape;
-    DType        t;
-    const Expr  *x;
+    Draw d;
 
-    if (!read_float(n, &t) || !read_key(n, key) || !read_shape(n, "out_shape", &shape, &cells))
+    if (!read_draw(n, 1, &d))
         return NULL;
-    words = words_of(n, cells, key);
-    at = arena_array(b->c->arena, (size_t)cells + 1, dtype_bytes(t));
-    for (int64_t i = 0; i < cells; i++)
-        dtype_put_f(t, at + i * dtype_bytes(t), unit(words[i], dtype_eq(t, DT_F64)));
-    x = scaled(n, build_const(b, t, shape.n, shape.at, at), build_sub(b, n->in[2], n->in[1]),
-               n->in[1], t);
-    return pair(n, key_expr(n, key), x);
+    for (int64_t i = 0; i < d.cells; i++)
+        dtype_put_f(d.t, d.at + i * dtype_bytes(d.t), unit(d.words[i], dtype_eq(d.t, DT_F64)));
+    return drawn(n, &d, build_sub(&n->b, n->in[2], n->in[1]), n->in[1]);
 }
 
 /* key, mean, scale: by Box and Muller, of the first half of the words and of the second. */
 const Expr *tv_normal(TvNode *n)
 {
-    const Build *b = &n->b;
-    uint64_t     key[KEY], *words;
-    uint8_t     *at;
-    int64_t      cells;
-    Ints         shape;
-    DType        t;
-    bool         wide;
-    const Expr  *x;
+    Draw d;
+    bool wide;
 
-    if (!read_float(n, &t) || !read_key(n, key) || !read_shape(n, "out_shape", &shape, &cells))
+    if (!read_draw(n, 2, &d))
         return NULL;
-    wide = dtype_eq(t, DT_F64);
-    words = words_of(n, 2 * cells, key);
-    at = arena_array(b->c->arena, (size_t)cells + 1, dtype_bytes(t));
-    for (int64_t i = 0; i < cells; i++) {
-        double size = 1 - unit(words[i], wide), turn = unit(words[cells + i], wide);
+    wide = dtype_eq(d.t, DT_F64);
+    for (int64_t i = 0; i < d.cells; i++) {
+        double size = 1 - unit(d.words[i], wide), turn = unit(d.words[d.cells + i], wide);
 
-        dtype_put_f(t, at + i * dtype_bytes(t), sqrt(-2 * log(size)) * sin(2 * M_PI * turn));
+        dtype_put_f(d.t, d.at + i * dtype_bytes(d.t), sqrt(-2 * log(size)) * sin(2 * M_PI * turn));
     }
-    x = scaled(n, build_const(b, t, shape.n, shape.at, at), n->in[2], n->in[1], t);
-    return pair(n, key_expr(n, key), x);
+    return drawn(n, &d, n->in[2], n->in[1]);
 }
 
 /* key, probabilities [.., classes]: of each sample the first class up to which they sum up to more

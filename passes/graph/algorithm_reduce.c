@@ -45,6 +45,16 @@ static bool is_apart(const Expr *call, Apart *p)
     return p->inner > 1 && p->between > 1 && p->outer > 1;
 }
 
+/* ... on a target that has vectors, of so many f32. */
+static bool is_apart_on(Ctx *c, const Expr *call, Apart *p, Machine *m, int64_t *lanes)
+{
+    if (!has_vectors(c->target) || !is_apart(call, p))
+        return false;
+    *m = machine_of(c->target);
+    *lanes = c->target->vector_bytes / 4;
+    return true;
+}
+
 static double row_cycles(const Machine *m, int64_t lanes, double cells)
 {
     if (cells <= (double)limit_short_row(m))
@@ -59,10 +69,8 @@ double time_reduce(Ctx *c, const Expr *call, const Algorithm *a)
     Apart   p;
 
     (void)a;
-    if (!has_vectors(c->target) || !is_apart(call, &p))
+    if (!is_apart_on(c, call, &p, &m, &lanes))
         return 0;
-    m = machine_of(c->target);
-    lanes = c->target->vector_bytes / 4;
     return p.results * p.between *
            (row_cycles(&m, lanes, p.outer * p.inner) + rounds_cycles(p.outer));
 }
@@ -74,11 +82,7 @@ double time_reduce_apart(Ctx *c, const Expr *call, const Algorithm *a)
     Apart   p;
 
     (void)a;
-    if (!has_vectors(c->target) || !is_apart(call, &p))
-        return NEVER;
-    m = machine_of(c->target);
-    lanes = c->target->vector_bytes / 4;
-    if (p.inner > (double)limit_short_row(&m))
+    if (!is_apart_on(c, call, &p, &m, &lanes) || p.inner > (double)limit_short_row(&m))
         return NEVER;
     return m.start_cycles +
            p.results * (column_sum_cycles(&m, p.between * p.inner / (double)lanes, p.outer, 4) +

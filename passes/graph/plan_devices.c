@@ -33,12 +33,9 @@ typedef struct {
 /* A rule for its class knows how to divide it among threads. */
 static bool has_rule(const Target *t, const Op *op)
 {
-    for (uint32_t i = 0; i < schedule_count; i++) {
-        const ScheduleRow *row = &schedule_table[i];
-
-        if (row->cls == t->cls && !strcmp(row->op, op->text))
+    for (uint32_t i = 0; i < schedule_count; i++)
+        if (strcmp(schedule_table[i].op, "*") && schedule_takes(&schedule_table[i], t, op))
             return true;
-    }
     return false;
 }
 

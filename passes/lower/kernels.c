@@ -53,9 +53,7 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
-        if (row->cls != t->cls)
-            continue;
-        if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text)))
+        if (!schedule_takes(row, t, anchor))
             continue;
         Sched *s = sched_new(c, t, te);
         row->rule(s);
