@@ -12,7 +12,7 @@
 
 enum { WORDS = 4, KEY = 10, ROUNDS = 20 };
 
-static uint64_t turned(uint64_t x, uint32_t by)
+static uint64_t rotated(uint64_t x, uint32_t by)
 {
     return x << by | x >> (64 - by);
 }
@@ -39,7 +39,7 @@ static void threefry(const uint64_t *key, const uint64_t *counter, uint64_t i, u
         }
         for (uint32_t j = 0; j < 2; j++) {
             out[2 * j] += out[2 * j + 1];
-            out[2 * j + 1] = out[2 * j] ^ turned(out[2 * j + 1], by[r % 8][j]);
+            out[2 * j + 1] = out[2 * j] ^ rotated(out[2 * j + 1], by[r % 8][j]);
         }
         was = out[1], out[1] = out[3], out[3] = was;
     }

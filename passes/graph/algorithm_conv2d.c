@@ -153,10 +153,7 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
     if (!e || w->kind != EXPR_CONST || !dtype_eq(w->type->dtype, DT_I8) ||
         d[2]->lo * d[3]->lo < limit_widened_weight_pixels(&m))
         return e;
-    CastAttrs *to = ATTRS_NEW(c, CastAttrs);
-
-    to->dtype = DT_I16;
-    w = make1(c, "cast", w, to, call->loc);
+    w = make_cast(c, w, DT_I16, call->loc);
     return w ? make2(c, "nn.conv2d", call_arg(e, 0), w, e->u.attrs, e->loc) : NULL;
 }
 

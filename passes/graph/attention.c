@@ -150,7 +150,7 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
 {
     Shape       s, want = *scores;
     int64_t     have = 1, all = 1;
-    const Expr *turned;
+    const Expr *transposed;
 
     while (is_batch_view(e))
         e = call_arg(e, 0);
@@ -173,10 +173,10 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
     }
     if (same_shape(&s, &want))
         return e;
-    for (turned = e; is_view(turned);)
-        turned = call_arg(turned, 0);
-    turned = transpose_of(c, turned, &want);
-    return turned ? turned : make_reshape_to(c, e, want.n, want.dims, e->loc);
+    for (transposed = e; is_view(transposed);)
+        transposed = call_arg(transposed, 0);
+    transposed = transpose_of(c, transposed, &want);
+    return transposed ? transposed : make_reshape_to(c, e, want.n, want.dims, e->loc);
 }
 
 static bool swaps_last(const Expr *e)

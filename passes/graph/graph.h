@@ -10,6 +10,8 @@ const Expr *make1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc 
 const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
 const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
 const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
+const Expr *make_cast(Ctx *c, const Expr *x, DType t, Loc loc);
+const Expr *make_slice(Ctx *c, const Expr *x, int64_t axis, int64_t from, int64_t to, Loc loc);
 bool static_but_first(const Expr *e); /* a tensor whose dimensions are numbers, but the first */
 
 /* Attributes of a call as its operator's struct; a fresh record with defaults; a copy to change. */

@@ -90,16 +90,13 @@ const Expr *integer_reduction(Ctx *c, const Expr *e)
     Quantized   v;
     double      scale, zero;
     int64_t     n;
-    CastAttrs  *a;
     const Expr *sum;
     bool        mean = call_is(e, "mean");
 
     if ((!mean && !call_is(e, "sum")) || !quantized_tensor(call_arg(e, 0), &v, &scale, &zero) ||
         !reduced_cells(e, &n) || n < 1 || n > most_cells(v.q->type->dtype))
         return e;
-    a = ATTRS_NEW(c, CastAttrs);
-    a->dtype = DT_I32;
-    sum = make1(c, "sum", make1(c, "cast", v.q, a, e->loc), e->u.attrs, e->loc);
+    sum = make1(c, "sum", make_cast(c, v.q, DT_I32, e->loc), e->u.attrs, e->loc);
     return make_dequantize(c, sum, expr_scalar(c, DT_F32, mean ? scale / (double)n : scale),
                            expr_scalar(c, DT_I32, (double)n * zero), -1, e->loc);
 }

@@ -98,10 +98,7 @@ static DType pair_sum_dtype(const Ctx *c, const Expr *e, const Quantized v[2], c
 
 static const Expr *cast_to(Ctx *c, const Expr *x, DType t, Loc loc)
 {
-    CastAttrs *a = ATTRS_NEW(c, CastAttrs);
-
-    a->dtype = t;
-    return x && !dtype_eq(x->type->dtype, t) ? make1(c, "cast", x, a, loc) : x;
+    return x && !dtype_eq(x->type->dtype, t) ? make_cast(c, x, t, loc) : x;
 }
 
 /* q - zero in type t, which holds all of them. */

@@ -79,17 +79,6 @@ static const Expr *sliced_weight(Ctx *c, const Expr *k, const Weights *w, int64_
                       k->loc);
 }
 
-static const Expr *sliced_data(Ctx *c, const Expr *x, uint32_t axis, int64_t from, int64_t to,
-                               Loc loc)
-{
-    StridedSliceAttrs *a = ATTRS_NEW(c, StridedSliceAttrs);
-
-    a->begin = dims_of_i64(c, &from, 1);
-    a->end = dims_of_i64(c, &to, 1);
-    a->axes = ints_dup(c, (int64_t[]){axis}, 1);
-    return make1(c, "strided_slice", x, a, loc);
-}
-
 const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, double zx)
 {
     Weights     w = {(const int8_t *)k->u.constant->data.at, 0, 0, 1};
@@ -110,12 +99,10 @@ const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, do
         return NULL;
     for (int64_t i = 0; i < w.inputs; i += width) {
         int64_t     end = i + width < w.inputs ? i + width : w.inputs;
-        const Expr *part = integer_call(c, e, sliced_data(c, x, axis, i, end, e->loc),
+        const Expr *part = integer_call(c, e, make_slice(c, x, axis, i, end, e->loc),
                                         sliced_weight(c, k, &w, i, end), zx, DT_I32);
-        CastAttrs  *a = ATTRS_NEW(c, CastAttrs);
 
-        a->dtype = DT_I64;
-        part = part ? make1(c, "cast", part, a, e->loc) : NULL;
+        part = make_cast(c, part, DT_I64, e->loc);
         sum = part && sum ? make2(c, "add", sum, part, NULL, e->loc) : part;
         if (!sum)
             return NULL;

@@ -9,11 +9,11 @@ enum { MAX_TERMS = 8, MAX_GATES = 4 };
 
 /* A term of the sum of a gate: a product, of which the gate takes `units` columns, or a bias. */
 typedef struct {
-    const Expr *x;         /* [rows, n]; NULL: a bias */
-    const Expr *w;         /* the matrix [.., ..]; or the bias */
-    bool        turned;    /* the matrix has columns before rows */
-    int64_t     from;      /* first column */
-    int64_t     row, nrow; /* the rows of the matrix that x meets */
+    const Expr *x;          /* [rows, n]; NULL: a bias */
+    const Expr *w;          /* the matrix [.., ..]; or the bias */
+    bool        transposed; /* the matrix has columns before rows */
+    int64_t     from;       /* first column */
+    int64_t     row, nrow;  /* the rows of the matrix that x meets */
 } Term;
 
 typedef struct {

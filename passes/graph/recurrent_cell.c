@@ -131,7 +131,7 @@ static bool add_term(Sum *s, Term t)
 }
 
 /* The product x * w, or, where x is two tensors side by side, of each with its rows of w. */
-static bool add_product(const Adding *a, const Expr *x, const Expr *w, bool turned, int64_t at)
+static bool add_product(const Adding *a, const Expr *x, const Expr *w, bool transposed, int64_t at)
 {
     const ConcatenateAttrs *k;
     int64_t                 row = 0;
@@ -140,7 +140,7 @@ static bool add_product(const Adding *a, const Expr *x, const Expr *w, bool turn
     if (w->type->kind != TYPE_TENSOR || w->type->n != 2)
         return false;
     if (!call_is(x, "concatenate") || call_arg(x, 0)->kind != EXPR_TUPLE)
-        return add_term(a->sum, (Term){x, w, turned, at, 0, width_of(x)});
+        return add_term(a->sum, (Term){x, w, transposed, at, 0, width_of(x)});
     k = ATTRS_OF(ConcatenateAttrs, x);
     parts = call_arg(x, 0);
     if (axis_from_front(k->axis, x->type->n) != x->type->n - 1)
@@ -148,7 +148,7 @@ static bool add_product(const Adding *a, const Expr *x, const Expr *w, bool turn
     for (uint32_t i = 0; i < parts->nkids; i++) {
         int64_t n = width_of(parts->kids[i]);
 
-        if (!n || !add_term(a->sum, (Term){parts->kids[i], w, turned, at, row, n}))
+        if (!n || !add_term(a->sum, (Term){parts->kids[i], w, transposed, at, row, n}))
             return false;
         row += n;
     }

@@ -67,13 +67,19 @@ static bool is_count(const Loop *l, const Expr *e, uint32_t *at)
     return false;
 }
 
+static const Expr *without_casts(const Expr *e)
+{
+    while (call_is(e, "cast") || is_view(e))
+        e = call_arg(e, 0);
+    return e;
+}
+
 /* The step: the counter, perhaps as another integer. */
 static bool is_step(Loop *l, const Expr *e)
 {
     uint32_t at;
 
-    while (call_is(e, "cast") || is_view(e))
-        e = call_arg(e, 0);
+    e = without_casts(e);
     if (!is_param(l, e, &at) || l->role[at] != ROLE_COUNTER)
         return false;
     if (l->step == UINT32_MAX)
@@ -85,9 +91,7 @@ static bool is_first(const Expr *e)
 {
     double v;
 
-    while (call_is(e, "cast") || is_view(e))
-        e = call_arg(e, 0);
-    return expr_const_f(e, &v) && v == 0;
+    return expr_const_f(without_casts(e), &v) && v == 0;
 }
 
 /* Constants, parameters that are the same in all rounds, and what is made of such, nested at most a
@@ -310,26 +314,22 @@ typedef struct {
 
 static const Expr *sliced(const Make *k, const Expr *x, int64_t axis, int64_t from, int64_t n)
 {
-    StridedSliceAttrs *a = ATTRS_NEW(k->c, StridedSliceAttrs);
-    int64_t            to = from + n, all;
+    int64_t all;
 
     if (x && idx_is_const(x->type->dims[axis], &all) && all == n)
         return x;
-    a->begin = dims_of_i64(k->c, &from, 1);
-    a->end = dims_of_i64(k->c, &to, 1);
-    a->axes = ints_of(k->c, 1, (int)axis);
-    return make1(k->c, "strided_slice", x, a, k->loc);
+    return make_slice(k->c, x, axis, from, from + n, k->loc);
 }
 
 /* The part of a matrix that a term multiplies with, as [units, rows]. */
 static const Expr *matrix_of(const Make *k, const Term *t)
 {
-    const Expr     *w = sliced(k, t->w, t->turned ? 0 : 1, t->from, k->l->cell.units);
+    const Expr     *w = sliced(k, t->w, t->transposed ? 0 : 1, t->from, k->l->cell.units);
     TransposeAttrs *a = ATTRS_NEW(k->c, TransposeAttrs);
 
-    w = w ? sliced(k, w, t->turned ? 1 : 0, t->row, t->nrow) : NULL;
+    w = w ? sliced(k, w, t->transposed ? 1 : 0, t->row, t->nrow) : NULL;
     a->axes = ints_of(k->c, 2, 1, 0);
-    return t->turned ? w : make1(k->c, "transpose", w, a, k->loc);
+    return t->transposed ? w : make1(k->c, "transpose", w, a, k->loc);
 }
 
 static const Expr *side_by_side(const Make *k, uint32_t n, const Expr *const *parts)

@@ -174,7 +174,7 @@ static const Expr *transposed_layout(Ctx *c, const Expr *e, const Expr *x, const
     return make1(c, "layout_transform", call_arg(x, 0), a, e->loc);
 }
 
-/* Cells of a transposed tensor, which is then turned back, are cells of the tensor. */
+/* Cells of a transposed tensor, which is then transposed back, are cells of the tensor. */
 static const Expr *transposed_scatter(Ctx *c, const Expr *e, const Expr *x, const uint32_t *outer)
 {
     const Expr     *data = call_arg(x, 0), *indices = call_arg(x, 1), *updates = call_arg(x, 2);
@@ -433,7 +433,7 @@ static bool turns_matrices(const Expr *e)
 }
 
 /* A product turns its second matrix as it packs it. */
-static const Expr *product_of_turned(Ctx *c, const Expr *e)
+static const Expr *product_of_transposed(Ctx *c, const Expr *e)
 {
     const Expr *y = call_arg(e, 1);
 
@@ -539,7 +539,7 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "tile"))
         return tile_form(c, e);
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
-        return row_form(c, dense_form(c, product_of_turned(c, e)));
+        return row_form(c, dense_form(c, product_of_transposed(c, e)));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);
     if (call_nargs(e) == 2)

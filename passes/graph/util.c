@@ -15,6 +15,24 @@ const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const vo
     return x && y ? expr_call_name(c, op, 2, args, attrs, loc) : NULL;
 }
 
+const Expr *make_cast(Ctx *c, const Expr *x, DType t, Loc loc)
+{
+    CastAttrs *a = ATTRS_NEW(c, CastAttrs);
+
+    a->dtype = t;
+    return make1(c, "cast", x, a, loc);
+}
+
+const Expr *make_slice(Ctx *c, const Expr *x, int64_t axis, int64_t from, int64_t to, Loc loc)
+{
+    StridedSliceAttrs *a = ATTRS_NEW(c, StridedSliceAttrs);
+
+    a->begin = dims_of_i64(c, &from, 1);
+    a->end = dims_of_i64(c, &to, 1);
+    a->axes = ints_dup(c, &axis, 1);
+    return make1(c, "strided_slice", x, a, loc);
+}
+
 const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc)
 {
     ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);

@@ -29,14 +29,6 @@ static bool names_type(const Expr *call)
     return false;
 }
 
-static const Expr *cast_to(Ctx *c, const Expr *x, DType t)
-{
-    CastAttrs *a = ATTRS_NEW(c, CastAttrs);
-
-    a->dtype = t;
-    return make1(c, "cast", x, a, x->loc);
-}
-
 /* A value of half type as f32; NULL is an error. */
 static const Expr *widened(Ctx *c, const Expr *x)
 {
@@ -52,7 +44,7 @@ static const Expr *widened(Ctx *c, const Expr *x)
         return x;
     if (call_is(x, "cast") && dtype_eq(call_arg(x, 0)->type->dtype, DT_F32))
         return call_arg(x, 0);
-    return cast_to(c, x, DT_F32);
+    return make_cast(c, x, DT_F32, x->loc);
 }
 
 /* As `like` was: half where that is. */
@@ -61,7 +53,7 @@ static const Expr *narrowed(Ctx *c, const Expr *x, const Type *like)
     const Expr **fields;
 
     if (!x || like->kind != TYPE_TUPLE)
-        return x && is_half(like) && !is_half(x->type) ? cast_to(c, x, like->dtype) : x;
+        return x && is_half(like) && !is_half(x->type) ? make_cast(c, x, like->dtype, x->loc) : x;
     fields = NEW_ARRAY(c->scratch, const Expr *, like->n + 1);
     for (uint32_t i = 0; i < like->n; i++)
         if (like->parts[i]->kind != TYPE_TENSOR ||
