@@ -15,8 +15,12 @@
  * longer than others can save, goes on with those that came, as that many parts, and with none of
  * them alone.  It knows what launches of the same function took, alone and together (`Past`), and
  * tries anew what was slower, but seldom: no function is slower than on one thread by more than two
- * per cent.  Who was woken for one launch and came too late is awake for the next one, which
- * therefore calls again: later it would sleep again, and each launch wake it in vain.
+ * per cent.  Waking somebody pays for all launches that find him awake, so they are counted
+ * together: what the first one lost, and what those behind it gained.
+ *
+ * Who is woken is kept from the processors of those that are awake until it runs, and so is who
+ * waits on the caller's.  Kernels like to wake a thread where its waker is, which here goes on:
+ * both would share one processor, and take turns at each barrier, while another one idles.
  *
  * Who goes to sleep says so first and then looks at the word again; who changes the word looks for
  * sleepers after that; one of the two always sees the other (all four accesses are sequentially
@@ -56,6 +60,17 @@ enum { PATIENCE = 200000, WAKE = 50000, AT_HAND = 2000, FIRST_WAIT = 1000000, TR
  * per cent are. */
 enum { RETRY = 64 };
 
+/* Others are given up for a function after so many launches, since their caches, too, are cold at
+ * first, or once they lost what so many take alone; what they gained before counts as much. */
+enum { TRIES = 4, CREDIT = 2 };
+
+enum { CPUS = 1024, CPU_BITS = 8 * sizeof(unsigned long) };
+
+/* A set of processors, as Linux has it. */
+typedef struct {
+    unsigned long word[CPUS / CPU_BITS];
+} Cpus;
+
 /* A word that threads wait for, and how many of them sleep. */
 typedef struct {
     alignas(LINE) atomic_uint word;
@@ -70,6 +85,10 @@ typedef struct {
     int64_t      retry;  /* launches do without it until then, by the pool's clock */
     bool         late;   /* for the last launch, which has woken it */
     atomic_llong called; /* when it was, last */
+    atomic_int   id;     /* with the system */
+    atomic_int   cpu;    /* on which it was last */
+    atomic_bool  kept;   /* from some processors: it may run on `may` */
+    Cpus         may;
     tvmrt_pool  *pool;
 } Worker;
 
@@ -81,11 +100,22 @@ enum { JOINED = 0x7ff, WANTED_SHIFT = 11, CLOSED = 1 << 22, OPEN = 1 << 23, ALL 
 /* What launches of one function took, in nanoseconds, 0: not known. */
 typedef struct {
     tvmcc_part_fn fn;
-    int64_t       alone, together;
+    int64_t       alone[2]; /* of those behind another launch; of those after a pause */
+    int64_t       together;
     int64_t       debt;  /* to be run alone before others are called again */
-    int64_t       woken; /* lost by waking who came too late for the last launch that called */
+    int64_t       lost;  /* by calling, since somebody was woken; less than 0: gained */
+    uint32_t      tries; /* launches that this counts */
     uint32_t      fails, launches;
 } Past;
+
+/* A launch that has been. */
+typedef struct {
+    uint32_t came;     /* workers */
+    bool     called;   /* them */
+    bool     first;    /* after a pause: nothing is in the caches */
+    int64_t  wake;     /* how long those need to wake who were woken; 0: nobody was */
+    int64_t  all, run; /* what it took, and without waiting for workers */
+} Launch;
 
 struct tvmrt_pool {
     alignas(LINE) atomic_uint busy; /* one launch at a time */
@@ -97,7 +127,7 @@ struct tvmrt_pool {
     pid_t         owner;          /* the process that has the threads */
     int64_t       started, ended; /* this launch, and the last one */
     int64_t       clock;          /* the time of all launches */
-    atomic_llong  wake;           /* what waking a thread took, 0: not known */
+    atomic_llong  wake;           /* what waking a thread takes */
     Past          past[8];        /* by address */
     alignas(LINE) atomic_uint gate;
     Signal left; /* parts of workers still running */
@@ -132,7 +162,42 @@ static void wait_step(uint32_t *spins)
     }
 }
 
+static void add_cpu(Cpus *set, int cpu)
+{
+    if (cpu >= 0 && cpu < CPUS)
+        set->word[(uint32_t)cpu / CPU_BITS] |= 1UL << (uint32_t)cpu % CPU_BITS;
+}
+
 #ifdef __linux__
+static int thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+/* That the calling thread is on; -1: not known. */
+static int this_cpu(void)
+{
+    return sched_getcpu();
+}
+
+/* Until it is released the thread runs on none of the held processors; false: it has no other, or
+ * the system does not say.  `may`, all 0 at first, becomes what to release it with. */
+static bool keep_from(const Cpus *held, int thread, Cpus *may)
+{
+    Cpus rest;
+
+    if (!thread || syscall(SYS_sched_getaffinity, thread, sizeof *may, may) <= 0)
+        return false;
+    for (uint32_t i = 0; i < CPUS / CPU_BITS; i++)
+        rest.word[i] = may->word[i] & ~held->word[i];
+    return syscall(SYS_sched_setaffinity, thread, sizeof rest, &rest) == 0;
+}
+
+static void release(const Cpus *may)
+{
+    (void)!syscall(SYS_sched_setaffinity, 0, sizeof *may, may);
+}
+
 static void sleep_while(atomic_uint *word, uint32_t value)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
@@ -143,6 +208,29 @@ static void wake(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 #else
+static int thread_id(void)
+{
+    return 0;
+}
+
+static int this_cpu(void)
+{
+    return -1;
+}
+
+static bool keep_from(const Cpus *held, int thread, Cpus *may)
+{
+    (void)held;
+    (void)thread;
+    (void)may;
+    return false;
+}
+
+static void release(const Cpus *may)
+{
+    (void)may;
+}
+
 /* Without a futex who sleeps looks every 100 microseconds. */
 static void sleep_while(atomic_uint *word, uint32_t value)
 {
@@ -244,8 +332,7 @@ static void has_woken(tvmrt_pool *pool, Worker *w)
     int64_t wake = atomic_load_explicit(&pool->wake, memory_order_relaxed);
 
     if (took < TRIAL)
-        atomic_store_explicit(&pool->wake, wake ? (3 * wake + took) / 4 : took,
-                              memory_order_relaxed);
+        atomic_store_explicit(&pool->wake, (3 * wake + took) / 4, memory_order_relaxed);
 }
 
 static void *worker_main(void *arg)
@@ -253,11 +340,17 @@ static void *worker_main(void *arg)
     Worker     *w = arg;
     tvmrt_pool *pool = w->pool;
 
+    atomic_store(&w->id, thread_id());
     for (uint32_t seen = 0;;) {
         uint32_t part, parts;
 
         if (wait_for_parts(pool, &w->go, seen))
             has_woken(pool, w);
+        if (atomic_load_explicit(&w->kept, memory_order_acquire)) {
+            release(&w->may);
+            atomic_store_explicit(&w->kept, false, memory_order_release);
+        }
+        atomic_store_explicit(&w->cpu, this_cpu(), memory_order_relaxed);
         seen = atomic_load(&w->go.word);
         if (atomic_load(&pool->quit))
             return NULL;
@@ -285,31 +378,57 @@ static int64_t settle(int64_t before, int64_t now)
     return !before || now < before ? now + 1 : before + (now - before) / 16;
 }
 
-/* What a launch with `came` workers took: all of it, and without waiting for them.  `wake`: how
- * long those need to wake whom it has woken in vain; 0: none. */
-static void learn(Past *p, uint32_t came, bool called, int64_t wake, int64_t all, int64_t run)
+/* What the function takes alone, behind another launch or after a pause: the other one if only
+ * that is known. */
+static int64_t alone(const Past *p, bool first)
 {
-    int64_t lost = came ? (p->alone ? all - p->alone : 0) : all - run, most;
+    return p->alone[first] ? p->alone[first] : p->alone[!first];
+}
+
+/* Ends the count that began when somebody was woken: what was lost is not put at risk again for
+ * long. */
+static void settle_up(Past *p)
+{
+    int64_t most;
+
+    p->fails = p->lost > 0 ? p->fails + (p->fails < 10) : 0;
+    most = alone(p, false) << (4 + p->fails);
+    p->debt = p->lost <= 0 ? 0 : p->lost < most / RETRY ? p->lost * RETRY : most;
+    p->tries = 0;
+}
+
+static void learn(Past *p, const Launch *l)
+{
+    int64_t usual = p->alone[l->first];
+    int64_t lost = !l->came ? l->all - l->run : usual ? l->all - usual : 0, most;
 
     p->launches++;
-    if (came)
-        p->together = settle(p->together, all);
+    if (l->came)
+        p->together = settle(p->together, l->all);
     else
-        p->alone = settle(p->alone, run);
-    if (!called) {
-        p->debt -= all;
+        p->alone[l->first] = settle(usual, l->run);
+    if (!l->called) {
+        p->debt -= l->all;
         return;
     }
-    if (wake && !p->woken) { /* soon they are awake */
-        p->woken = lost;
-        p->debt = wake - all;
-        return;
-    }
-    lost += p->woken;
-    p->woken = 0;
-    p->fails = lost > 0 ? p->fails + (p->fails < 10) : 0;
-    most = p->alone << (4 + p->fails);
-    p->debt = lost <= 0 ? 0 : lost < most / RETRY ? lost * RETRY : most;
+    p->lost = p->tries ? p->lost + lost : lost;
+    p->tries += p->tries < TRIES;
+    most = CREDIT * alone(p, false);
+    if (p->lost < -most)
+        p->lost = -most;
+    if (p->lost > most || (!l->wake && p->tries == TRIES && lost > 0 && p->lost > 0))
+        settle_up(p);
+    else if (l->wake && !l->came) /* soon they are awake */
+        p->debt = l->wake - l->all;
+}
+
+/* Is one asleep of the first n workers that are not given up for now? */
+static bool is_asleep(const tvmrt_pool *pool, uint32_t n)
+{
+    for (uint32_t i = 1; i <= n; i++)
+        if (pool->clock >= pool->workers[i].retry && atomic_load(&pool->workers[i].go.sleepers))
+            return true;
+    return false;
 }
 
 /* Calls those of the first n workers that are not given up for now; how many, and how many of them
@@ -357,21 +476,43 @@ static void give_up(tvmrt_pool *pool, uint32_t n, bool woken, int64_t spent)
     }
 }
 
+/* Of the first n workers, wakes those that sleep, if so wanted, where no other one is, and moves
+ * away those that wait where the caller is. */
+static void place_workers(tvmrt_pool *pool, uint32_t n, bool wakes)
+{
+    Cpus held = {0};
+    int  here = this_cpu();
+
+    add_cpu(&held, here);
+    for (uint32_t i = 1; i <= n; i++) {
+        Worker *w = &pool->workers[i];
+        int     cpu = atomic_load_explicit(&w->cpu, memory_order_relaxed);
+        bool    sleeps = atomic_load(&w->go.sleepers);
+
+        if (pool->clock < w->retry || (sleeps && !wakes))
+            continue;
+        if ((sleeps || (cpu == here && cpu >= 0)) &&
+            !atomic_load_explicit(&w->kept, memory_order_acquire) &&
+            keep_from(&held, atomic_load(&w->id), &w->may))
+            atomic_store_explicit(&w->kept, true, memory_order_release);
+        if (sleeps)
+            tell(&w->go);
+        add_cpu(&held, cpu);
+    }
+}
+
 /* The workers that come, of the first n; `woken`: how long those need to wake who were woken. */
-static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n, int64_t *woken)
+static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n, bool first, int64_t *woken)
 {
     int64_t  wake = atomic_load_explicit(&pool->wake, memory_order_relaxed), spent = 0;
-    int64_t  work = past->alone ? past->alone : past->together * (n + 1), wait;
+    int64_t  usual = alone(past, first), work = usual ? usual : past->together * (n + 1), wait;
     int64_t  saved = work - work / (n + 1);
     uint32_t asleep, called = call_workers(pool, n, &asleep), spins = 0, came;
-    bool     patient = !work || saved > (wake ? wake : WAKE);
-    bool     recent = pool->started - pool->ended < PATIENCE; /* launches follow each other */
+    bool     patient = !work || saved > wake;
 
     wait = !work ? FIRST_WAIT : patient ? saved : AT_HAND;
-    *woken = !asleep || !(patient || recent) ? 0 : wake ? wake : WAKE;
-    for (uint32_t i = 1; *woken && i <= n; i++)
-        if (pool->clock >= pool->workers[i].retry)
-            tell(&pool->workers[i].go); /* for the next launch, if this one does not wait */
+    *woken = !asleep || (first && !patient) ? 0 : wake;
+    place_workers(pool, n, *woken); /* for the next launch, if this one does not wait */
     while ((atomic_load(&pool->gate) & JOINED) < (patient ? called : called - asleep) &&
            spent < wait) {
         wait_step(&spins);
@@ -388,11 +529,11 @@ static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n, int64_t *
 
 /* Is it worth calling others?  Once the job is run alone, to know: soon if it is short, else when
  * that is little beside what has been run. */
-static bool calls(const Past *past, uint32_t parts)
+static bool calls(const Past *past, uint32_t parts, bool first)
 {
     bool soon = past->together < TRIAL / parts || past->launches >= 16 * parts;
 
-    return parts > 1 && past->debt <= 0 && (past->alone || !past->together || !soon);
+    return parts > 1 && past->debt <= 0 && (past->alone[first] || !past->together || !soon);
 }
 
 static bool is_forked(const tvmrt_pool *pool)
@@ -403,9 +544,9 @@ static bool is_forked(const tvmrt_pool *pool)
 int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
 {
     tvmrt_pool *pool = user;
-    uint32_t    spins = 0, came;
-    int64_t     run, woken;
-    bool        call;
+    uint32_t    spins = 0;
+    int64_t     run;
+    Launch      l = {0};
     Past       *past;
 
     if (!pool || !fn)
@@ -425,20 +566,25 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
     pool->started = nanoseconds();
     pool->fn = fn;
     pool->ctx = ctx;
-    call = calls(past, parts);
-    came = gather(pool, past, call ? parts - 1 : 0, &woken);
+    l.first = pool->started - pool->ended >= PATIENCE;
+    if (past->tries == TRIES && is_asleep(pool, parts - 1))
+        settle_up(past);
+    l.called = calls(past, parts, l.first);
+    l.came = gather(pool, past, l.called ? parts - 1 : 0, l.first, &l.wake);
     if (!is_full(atomic_load(&pool->gate))) {
-        atomic_store_explicit(&pool->parts, came + 1, memory_order_relaxed);
-        atomic_store_explicit(&pool->left.word, came, memory_order_relaxed);
+        atomic_store_explicit(&pool->parts, l.came + 1, memory_order_relaxed);
+        atomic_store_explicit(&pool->left.word, l.came, memory_order_relaxed);
         atomic_fetch_or(&pool->gate, OPEN);
     }
-    run = call ? nanoseconds() : pool->started;
-    fn(ctx, 0, came + 1);
+    run = l.called ? nanoseconds() : pool->started;
+    fn(ctx, 0, l.came + 1);
     for (uint32_t left; (left = atomic_load_explicit(&pool->left.word, memory_order_acquire));)
         wait_for_parts(pool, &pool->left, left);
     pool->ended = nanoseconds();
     pool->clock += pool->ended - pool->started;
-    learn(past, came, call, came ? 0 : woken, pool->ended - pool->started, pool->ended - run);
+    l.all = pool->ended - pool->started;
+    l.run = pool->ended - run;
+    learn(past, &l);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
     return TVMCC_OK;
 }
@@ -488,6 +634,7 @@ tvmrt_pool *tvmrt_pool_new(void *memory, size_t bytes, uint32_t threads)
     memset(memory, 0, need);
     pool->threads = threads;
     pool->owner = getpid();
+    atomic_store(&pool->wake, WAKE);
     for (uint32_t i = 1; i < threads; i++) {
         Worker *w = &pool->workers[i];
 
