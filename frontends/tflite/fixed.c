@@ -6,14 +6,13 @@
  *
  *     %0 = x * times + 2^30 >> 31        round(%0 / 2^-shift)
  *
- * The sigmoid and tanh of layers with states follow gemmlowp's: of a number below 1 in 2^-15, exp
- * is a polynomial between -1/4 and 0 and a product of constants for each bit above that, and the
- * quotient 1 / (1 + x) three steps by Newton's method. */
+ * Sigmoid and tanh of layers with states and the exponentials of softmax follow gemmlowp's: of a
+ * number below 1 in 2^-15 or 2^-31, exp is a polynomial between -1/4 and 0 and a product of
+ * constants for each bit above that, and the quotient 1 / (1 + x) three steps by Newton's method.
+ */
 #include "frontends/tflite/tflite.h"
 
 #include <math.h>
-
-enum { ONE = 32767, UNIT = 15 }; /* nearly 1 in 2^-UNIT */
 
 static const Expr *by(const Build *b, const char *op, const Expr *x, double v)
 {
@@ -26,7 +25,7 @@ bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out)
 {
     double q;
 
-    if (!(v >= 0) || v >= 0x1p30)
+    if (!(v >= 0) || v >= 0x1p31)
         return tflite_error(n, E_UNSUPPORTED, "a scale of %g", v);
     q = round(ldexp(frexp(v, &out->shift), 31));
     out->times = (int64_t)q;
@@ -39,8 +38,7 @@ bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out)
     return true;
 }
 
-/* x / 2^bits, bits being numbers from 0 to 31 of x's shape or of its last dimension. */
-static const Expr *rounded_by(const Build *b, const Expr *x, const Expr *bits)
+const Expr *tflite_rounded_by(const Build *b, const Expr *x, const Expr *bits)
 {
     const Expr *mask, *rest, *half, *up;
 
@@ -55,7 +53,7 @@ static const Expr *rounded_by(const Build *b, const Expr *x, const Expr *bits)
 
 const Expr *tflite_rounded(const Build *b, const Expr *x, int bits)
 {
-    return x && bits > 0 ? rounded_by(b, x, build_scalar(b, x, bits)) : x;
+    return x && bits > 0 ? tflite_rounded_by(b, x, build_scalar(b, x, bits)) : x;
 }
 
 /* x * times >> 31 in i32, of times in i64. */
@@ -81,7 +79,7 @@ const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const Tflite
         shifted |= bits[i] > 0;
     }
     y = high_product(b, x, build_const(b, DT_I64, cells > 1, &cells, times));
-    return shifted ? rounded_by(b, y, build_const(b, DT_I32, cells > 1, &cells, bits)) : y;
+    return shifted ? tflite_rounded_by(b, y, build_const(b, DT_I32, cells > 1, &cells, bits)) : y;
 }
 
 const Expr *tflite_saturated(const Build *b, const Expr *x, DType t)
@@ -91,21 +89,32 @@ const Expr *tflite_saturated(const Build *b, const Expr *x, DType t)
 
 /* ---- products below 1 ----------------------------------------------------------------------------- */
 
-/* A product of 16 bits of numbers in 2^-15 and another unit, in the latter. */
-static const Expr *product(const Build *b, const Expr *x, const Expr *y)
+/* Numbers of 16 bits in i32, or of 32: the greatest is nearly 1 in 2^-unit. */
+enum { WORD = 15, LONG = 31 };
+
+static double greatest(int unit)
 {
-    return by(b, "right_shift", by(b, "add", build_mul(b, x, y), 1 << (UNIT - 1)), UNIT);
+    return ldexp(1, unit) - 1;
 }
 
-static const Expr *product_by(const Build *b, const Expr *x, double v)
+/* A product of numbers in 2^-unit and another unit, in the latter. */
+static const Expr *product(const Build *b, int unit, const Expr *x, const Expr *y)
 {
-    return x ? product(b, x, build_scalar(b, x, v)) : NULL;
+    if (unit == LONG)
+        return high_product(b, x, build_cast(b, y, DT_I64));
+    return by(b, "right_shift", by(b, "add", build_mul(b, x, y), 1 << (WORD - 1)), WORD);
 }
 
-/* x * 2^bits within 16 bits */
-static const Expr *grown(const Build *b, const Expr *x, int bits)
+static const Expr *product_by(const Build *b, int unit, const Expr *x, double v)
 {
-    return build_clip(b, by(b, "left_shift", x, bits), -ONE - 1, ONE);
+    return x ? product(b, unit, x, build_scalar(b, x, v)) : NULL;
+}
+
+/* x * 2^bits within 16 bits, or 32 */
+static const Expr *grown(const Build *b, int unit, const Expr *x, int bits)
+{
+    x = by(b, "left_shift", build_cast(b, x, unit == LONG ? DT_I64 : DT_I32), bits);
+    return build_cast(b, build_clip(b, x, -greatest(unit) - 1, greatest(unit)), DT_I32);
 }
 
 static const Expr *is_zero(const Build *b, const Expr *x)
@@ -113,61 +122,66 @@ static const Expr *is_zero(const Build *b, const Expr *x)
     return x ? build2(b, "equal", x, build_scalar(b, x, 0), NULL) : NULL;
 }
 
-/* A real number in 2^-unit, rounded to 32 bits first. */
-static double fixed_of(double v, int unit)
+/* A real number in 2^-of for numbers in 2^-unit, rounded to 32 bits first. */
+static double fixed_of(double v, int of, int unit)
 {
-    return floor(ldexp(round(ldexp(v, unit + 16)), -16) + 0.5);
+    int rest = LONG - unit;
+
+    return floor(ldexp(round(ldexp(v, of + rest)), -rest) + 0.5);
 }
 
 /* ---- functions ------------------------------------------------------------------------------------ */
 
-/* exp of x in 2^-15 from -1/4 to 0: that of -1/8 times a polynomial around it. */
-static const Expr *exp_near_zero(const Build *b, const Expr *x)
+/* exp of x in 2^-unit from -1/4 to 0: that of -1/8 times a polynomial around it. */
+static const Expr *exp_near_zero(const Build *b, int unit, const Expr *x)
 {
-    double      middle = fixed_of(exp(-1.0 / 8), UNIT);
+    double      middle = fixed_of(exp(-1.0 / 8), unit, unit);
     const Expr *x2, *x3, *x4, *y;
 
-    x = by(b, "add", x, 1 << (UNIT - 3));
-    x2 = product(b, x, x);
-    x3 = product(b, x2, x);
-    x4 = tflite_rounded(b, product(b, x2, x2), 2);
-    y = product_by(b, build_add(b, x4, x3), fixed_of(1.0 / 3, UNIT));
+    x = by(b, "add", x, ldexp(1, unit - 3));
+    x2 = product(b, unit, x, x);
+    x3 = product(b, unit, x2, x);
+    x4 = tflite_rounded(b, product(b, unit, x2, x2), 2);
+    y = product_by(b, unit, build_add(b, x4, x3), fixed_of(1.0 / 3, unit, unit));
     y = tflite_rounded(b, build_add(b, y, x2), 1);
-    y = by(b, "add", product_by(b, build_add(b, x, y), middle), middle);
-    return build_clip(b, y, -ONE - 1, ONE);
+    y = by(b, "add", product_by(b, unit, build_add(b, x, y), middle), middle);
+    return unit == LONG ? y : build_clip(b, y, -greatest(unit) - 1, greatest(unit));
 }
 
-/* exp of x in 2^(whole - 15), which is 0 or below, in 2^-15. */
-static const Expr *exp_below_zero(const Build *b, const Expr *x, int whole)
+/* exp of x in 2^(whole - unit), which is 0 or below, in 2^-unit. */
+static const Expr *exp_below_zero(const Build *b, int unit, const Expr *x, int whole)
 {
-    int         unit = UNIT - whole, quarter = 1 << (unit - 2);
+    int         one = unit - whole, quarter = 1 << (one - 2);
     const Expr *part = by(b, "subtract", by(b, "bitwise_and", x, quarter - 1), quarter);
     const Expr *rest = build_sub(b, part, x),
-               *y = exp_near_zero(b, by(b, "left_shift", part, whole));
+               *y = exp_near_zero(b, unit, by(b, "left_shift", part, whole));
 
     for (int e = -2; e < whole && e <= 4; e++) {
-        const Expr *off = is_zero(b, by(b, "bitwise_and", rest, 1 << (unit + e)));
+        const Expr *off = is_zero(b, by(b, "bitwise_and", rest, 1 << (one + e)));
+        double      by_bit = fixed_of(exp(-ldexp(1, e)), unit, unit);
 
-        y = build_where(b, off, y, product_by(b, y, fixed_of(exp(-ldexp(1, e)), UNIT)));
+        y = build_where(b, off, y, product_by(b, unit, y, by_bit));
     }
     if (whole > 5 && x) /* below -32 */
-        y = build_where(b, build2(b, "less", x, build_scalar(b, x, -32 * (1 << unit)), NULL),
+        y = build_where(b, build2(b, "less", x, build_scalar(b, x, -32 * (1 << one)), NULL),
                         build_scalar(b, x, 0), y);
-    return y ? build_where(b, is_zero(b, x), build_scalar(b, y, ONE), y) : NULL;
+    return y ? build_where(b, is_zero(b, x), build_scalar(b, y, greatest(unit)), y) : NULL;
 }
 
-/* 1 / (half of 1 + x), x from 0 to 1 in 2^-15, in 2^-13. */
-static const Expr *twice_reciprocal(const Build *b, const Expr *x)
+/* 1 / (half of 1 + x), x from 0 to 1 in 2^-unit, in 2^-(unit - 2). */
+static const Expr *twice_reciprocal(const Build *b, int unit, const Expr *x)
 {
-    const Expr *half = by(b, "right_shift", by(b, "add", x, ONE + 1), 1), *y;
+    const Expr *half, *y;
 
-    y = by(b, "add", product_by(b, half, fixed_of(-32.0 / 17, UNIT - 2)),
-           fixed_of(48.0 / 17, UNIT - 2));
+    half = by(b, "add", build_cast(b, x, unit == LONG ? DT_I64 : DT_I32), greatest(unit) + 1);
+    half = build_cast(b, by(b, "right_shift", half, 1), DT_I32);
+    y = by(b, "add", product_by(b, unit, half, fixed_of(-32.0 / 17, unit - 2, unit)),
+           fixed_of(48.0 / 17, unit - 2, unit));
     for (int i = 0; i < 3; i++) {
-        const Expr *miss = product(b, half, y);
+        const Expr *miss = product(b, unit, half, y);
 
-        miss = by(b, "add", build1(b, "negative", miss, NULL), 1 << (UNIT - 2));
-        y = build_add(b, y, grown(b, product(b, y, miss), 2));
+        miss = by(b, "add", build1(b, "negative", miss, NULL), 1 << (unit - 2));
+        y = build_add(b, y, grown(b, unit, product(b, unit, y, miss), 2));
     }
     return y;
 }
@@ -180,9 +194,9 @@ const Expr *tflite_fixed_sigmoid(const Build *b, const Expr *x, int whole)
         return NULL;
     up = build2(b, "greater", x, build_scalar(b, x, 0), NULL);
     y = build1(b, "negative", build1(b, "abs", x, NULL), NULL);
-    y = grown(b, twice_reciprocal(b, exp_below_zero(b, y, whole)), 1);
-    y = build_where(b, up, y, by(b, "add", build1(b, "negative", y, NULL), ONE));
-    return y ? build_where(b, is_zero(b, x), build_scalar(b, y, (ONE + 1) / 2), y) : NULL;
+    y = grown(b, WORD, twice_reciprocal(b, WORD, exp_below_zero(b, WORD, y, whole)), 1);
+    y = build_where(b, up, y, by(b, "add", build1(b, "negative", y, NULL), greatest(WORD)));
+    return y ? build_where(b, is_zero(b, x), build_scalar(b, y, 1 << (WORD - 1)), y) : NULL;
 }
 
 const Expr *tflite_fixed_tanh(const Build *b, const Expr *x, int whole)
@@ -193,8 +207,92 @@ const Expr *tflite_fixed_tanh(const Build *b, const Expr *x, int whole)
         return NULL;
     down = build2(b, "less", x, build_scalar(b, x, 0), NULL);
     y = build1(b, "negative", build1(b, "abs", x, NULL), NULL);
-    y = twice_reciprocal(b, exp_below_zero(b, y, whole + 1)); /* of 2 x */
-    y = grown(b, by(b, "subtract", y, 1 << (UNIT - 2)), 2);
+    y = twice_reciprocal(b, WORD, exp_below_zero(b, WORD, y, whole + 1)); /* of 2 x */
+    y = grown(b, WORD, by(b, "subtract", y, 1 << (WORD - 2)), 2);
     y = build_where(b, down, build1(b, "negative", y, NULL), y);
     return y ? build_where(b, is_zero(b, x), build_scalar(b, y, 0), y) : NULL;
+}
+
+const Expr *tflite_fixed_exp(const Build *b, const Expr *x, int whole)
+{
+    return exp_below_zero(b, LONG, x, whole);
+}
+
+const Expr *tflite_fixed_reciprocal(const Build *b, const Expr *x)
+{
+    return grown(b, LONG, twice_reciprocal(b, LONG, x), 1);
+}
+
+const Expr *tflite_fixed_product(const Build *b, const Expr *x, const Expr *y)
+{
+    return product(b, LONG, x, y);
+}
+
+/* ---- roots ---------------------------------------------------------------------------------------- */
+
+const Expr *tflite_count(const Build *b, const char *op, const Expr *x, int64_t axis, uint32_t n,
+                         const int32_t *limits)
+{
+    int64_t     count = n;
+    const Expr *each = build_const(b, DT_I32, 1, &count, limits);
+
+    if (!x)
+        return NULL;
+    each = build2(b, op, x, build_along(b, each, expr_rank(x), (uint32_t)axis), NULL);
+    return build_reduce(b, "sum", build_cast(b, each, DT_I32), 1, &axis, true);
+}
+
+/* By five steps of Newton's method, in 2^-28, of x brought to between 2^27 and 2^29. */
+bool tflite_inverse_root(const Build *b, const Expr *x, int64_t axis, TfliteRoot *out)
+{
+    enum { PAIRS = 14, TOP = 27, ONE = 28 };
+    int32_t     limits[PAIRS], large = 1 << (TOP + 2);
+    const Expr *quarters, *pairs, *half, *y, *few, *right, *left;
+
+    for (int i = 0; i < PAIRS; i++)
+        limits[i] = 1 << (TOP - 2 * i);
+    few = x ? build2(b, "less_equal", x, build_scalar(b, x, 1), NULL) : NULL;
+    quarters = tflite_count(b, "greater_equal", x, axis, 1, &large);
+    pairs = tflite_count(b, "less", x, axis, PAIRS, limits);
+    x = build2(b, "right_shift", x, by(b, "multiply", quarters, 2), NULL);
+    x = build2(b, "left_shift", x, by(b, "multiply", pairs, 2), NULL);
+    half = tflite_rounded(b, by(b, "right_shift", x, 1), 1);
+    y = half ? build_scalar(b, half, 1 << ONE) : NULL;
+    for (int i = 0; i < 5; i++) {
+        const Expr *cube = product(b, LONG, product(b, LONG, y, y), y);
+
+        cube = product(b, LONG, half, grown(b, LONG, cube, 6));
+        y = grown(b, LONG, build_sub(b, product_by(b, LONG, y, 3 << (ONE - 1)), cube), 3);
+    }
+    y = product_by(b, LONG, y, fixed_of(M_SQRT1_2, LONG, LONG));
+    right = by(b, "add", build_sub(b, quarters, pairs), 11);
+    left = right ? build2(b, "maximum", build1(b, "negative", right, NULL),
+                          build_scalar(b, right, 0), NULL)
+                 : NULL;
+    y = build2(b, "left_shift", y, left, NULL);
+    right = right ? build2(b, "maximum", right, build_scalar(b, right, 0), NULL) : NULL;
+    if (!y || !right)
+        return false;
+    y = build_where(b, few, build_scalar(b, y, greatest(LONG)), y);
+    right = build_where(b, few, build_scalar(b, right, 0), right);
+    *out = (TfliteRoot){build_cast(b, y, DT_I64), right};
+    return out->times && right;
+}
+
+const Expr *tflite_times_root(const Build *b, const Expr *x, const TfliteRoot *root)
+{
+    return tflite_rounded_by(b, high_product(b, x, root->times), root->right);
+}
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+const Expr *tflite_between(const Build *b, const int32_t *cells, int64_t n, const Expr *at,
+                           const Expr *part, int bits)
+{
+    int64_t     rest = n - 1;
+    const Expr *first = build_take(b, build_const(b, DT_I32, 1, &n, cells), at, 0);
+    const Expr *next = build_take(b, build_const(b, DT_I32, 1, &rest, cells + 1), at, 0);
+
+    return build_add(b, by(b, "left_shift", first, bits),
+                     build_mul(b, build_sub(b, next, first), part));
 }

@@ -1,4 +1,4 @@
-/* Arithmetic, cell by cell, and activations. */
+/* Arithmetic, cell by cell. */
 #include "frontends/tflite/tflite.h"
 
 #include <math.h>
@@ -16,67 +16,12 @@ bool tflite_square(TfliteNode *n)
     return tflite_done(n, build_mul(&n->b, n->in[0], n->in[0]));
 }
 
-bool tflite_relu_n(TfliteNode *n)
-{
-    bool six = !strcmp(n->row->name, "RELU6"), minus = !strcmp(n->row->name, "RELU_N1_TO_1");
-
-    return tflite_done(n, build_clip(&n->b, n->in[0], minus ? -1 : 0, six ? 6 : 1));
-}
-
-bool tflite_leaky_relu(TfliteNode *n)
-{
-    LeakyReluAttrs *a = ATTRS(&n->b, LeakyReluAttrs);
-
-    a->alpha = tflite_float(n, "alpha");
-    return tflite_done(n, build1(&n->b, "nn.leaky_relu", n->in[0], a));
-}
-
-bool tflite_prelu(TfliteNode *n)
-{
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-
-    return tflite_done(
-        n, build_where(b, build_less(b, x, build_scalar(b, x, 0)), build_mul(b, x, n->in[1]), x));
-}
-
-bool tflite_elu(TfliteNode *n)
-{
-    return tflite_done(n, build_elu(&n->b, n->in[0], 1, 1));
-}
-
-bool tflite_hard_swish(TfliteNode *n)
-{
-    return tflite_done(n, build_hard_swish(&n->b, n->in[0]));
-}
-
-bool tflite_gelu(TfliteNode *n)
-{
-    return tflite_done(n, build_gelu(&n->b, n->in[0], tflite_int(n, "approximate")));
-}
-
 /* ---- two operands --------------------------------------------------------------------------------- */
-
-/* With a fused activation. */
-bool tflite_arithmetic(TfliteNode *n)
-{
-    if (n->raw)
-        return !strcmp(n->row->name, "MUL") ? tflite_product_words(n) : tflite_sum_words(n);
-    return tflite_done(n,
-                       tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
-}
 
 /* Integers are divided towards zero. */
 bool tflite_binary(TfliteNode *n)
 {
     return tflite_done(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL));
-}
-
-bool tflite_squared_difference(TfliteNode *n)
-{
-    const Expr *d = build_sub(&n->b, n->in[0], n->in[1]);
-
-    return tflite_done(n, build_mul(&n->b, d, d));
 }
 
 bool tflite_atan2(TfliteNode *n)
@@ -135,12 +80,6 @@ bool tflite_bitcast(TfliteNode *n)
 
 /* Values of 16-bit floats, or quantized ones: these are floats by now. */
 bool tflite_dequantized(TfliteNode *n)
-{
-    return tflite_done(n, build_cast(&n->b, n->in[0], DT_F32));
-}
-
-/* What follows an operator quantizes its result. */
-bool tflite_quantized(TfliteNode *n)
 {
     return tflite_done(n, build_cast(&n->b, n->in[0], DT_F32));
 }

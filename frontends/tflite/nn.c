@@ -1,6 +1,7 @@
 /* Convolutions, matrix products, and what normalizes. */
 #include "frontends/tflite/tflite.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- windows -------------------------------------------------------------------------------------- */
@@ -249,6 +250,16 @@ bool tflite_batch_matmul(TfliteNode *n)
 
 /* ---- softmax and norms ---------------------------------------------------------------------------- */
 
+/* Is the first result in 2^-bits, up to nearly 1 from the least number or from -1 on? */
+static bool in_parts(const TfliteNode *n, int bits)
+{
+    const TfliteTensor *t = tflite_out(n, 0);
+    DType               d;
+
+    return tflite_dtype(t->type, &d) && fabs(tflite_scale(t, 0) * ldexp(1, bits) - 1) < 1e-3 &&
+           (double)tflite_zero(t, 0) == dtype_min(d) + (bits < d.bits ? ldexp(1, bits) : 0);
+}
+
 bool tflite_softmax(TfliteNode *n)
 {
     const Build  *b = &n->b;
@@ -260,8 +271,9 @@ bool tflite_softmax(TfliteNode *n)
     if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
         return false;
     a->axis = axis;
-    if (n->raw)
-        return tflite_softmax_words(n, axis, beta != 0 ? beta : 1);
+    if (n->raw && in_parts(n, expr_dtype(x).bits == 8 ? 8 : 15))
+        return tflite_softmax_steps(n, axis, beta != 0 ? beta : 1);
+    x = tflite_value(n, 0);
     if (beta != 1 && beta != 0) /* 0 is what files without options have */
         x = build_by(b, "multiply", x, beta);
     return tflite_done(n, build1(b, n->row->relay, x, a));
@@ -276,6 +288,9 @@ bool tflite_l2_norm(TfliteNode *n)
 
     if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
         return false;
+    if (n->raw && in_parts(n, 7) && tflite_int(n, "fused_activation_function") == 0)
+        return tflite_l2_norm_steps(n, axis);
+    x = tflite_value(n, 0);
     sum = build_reduce(b, "sum", build_mul(b, x, x), 1, (int64_t[]){axis}, true);
     sum = sum ? build2(b, "maximum", sum, build_scalar(b, sum, 1e-12), NULL) : NULL;
     return tflite_done(n, tflite_activate(n, build_div(b, x, build1(b, "sqrt", sum, NULL))));

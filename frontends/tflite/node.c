@@ -168,16 +168,28 @@ static bool all_alike(const TfliteNode *n)
     return true;
 }
 
-/* All that there are, the result too, are quantized integers of 16 bits, each with one scale. */
-static bool is_words(const TfliteNode *n)
+/* With one scale for all, in 8 or 16 bits, or in 32, too. */
+static bool has_steps(const TfliteTensor *t, bool wide)
 {
-    for (uint32_t i = 0; i < n->nin + 1; i++) {
-        const TfliteTensor *t;
+    DType d;
 
-        if (i < n->nin && !n->in[i])
+    return tflite_scales(t) == 1 && tflite_scale(t, 0) > 0 && tflite_dtype(t->type, &d) &&
+           dtype_is_int(d) && d.bits <= (wide ? 32 : 16);
+}
+
+/* All that there are, the result too unless it is of bools, are quantized integers of one type;
+ * mixed: of any. */
+static bool all_steps(const TfliteNode *n, bool mixed)
+{
+    int64_t type = tflite_in(n, 0)->type;
+
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!n->in[i] || !has_steps(tflite_in(n, i), mixed) || tflite_in(n, i)->type != type)
             return false;
-        t = i < n->nin ? tflite_in(n, i) : tflite_out(n, 0);
-        if (!tflite_is_quantized(t) || tflite_scales(t) != 1 || t->type != TFLITE_I16)
+    for (uint32_t i = 0; i < n->nout; i++) {
+        const TfliteTensor *t = tflite_out(n, i);
+
+        if (t->type != TFLITE_BOOL && (!has_steps(t, mixed) || (!mixed && t->type != type)))
             return false;
     }
     return true;
@@ -186,12 +198,23 @@ static bool is_words(const TfliteNode *n)
 bool tflite_prepare(TfliteNode *n)
 {
     TfliteHow how = n->row->how;
-    bool      words = how == TFLITE_WORDS || how == TFLITE_WORD_AXES;
+    bool      steps = false;
 
-    if (words)
-        how = how == TFLITE_WORDS ? TFLITE_CELLS : TFLITE_AXES;
-    n->raw = (words && is_words(n)) || how == TFLITE_AS_IS || how == TFLITE_PAIRS ||
-             how == TFLITE_STRINGS || how == TFLITE_IMAGE ||
+    switch (how) {
+    case TFLITE_STEPS:
+    case TFLITE_STEP_AXES:
+        steps = all_steps(n, false);
+        how = how == TFLITE_STEPS ? TFLITE_CELLS : TFLITE_AXES;
+        break;
+    case TFLITE_SCALED:
+    case TFLITE_ALIKE:
+        steps = how == TFLITE_SCALED ? all_steps(n, true) : all_alike(n);
+        how = TFLITE_CELLS;
+        break;
+    default: break;
+    }
+    n->raw = steps || how == TFLITE_AS_IS || how == TFLITE_PAIRS || how == TFLITE_STRINGS ||
+             how == TFLITE_IMAGE ||
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)

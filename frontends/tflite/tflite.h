@@ -12,7 +12,8 @@
  *   refused.def  builtin operators that are not supported, and why
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c words.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c complex.c
+ *   functions.c pairs.c rows.c
+ *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c complex.c
  *   random.c window.c volume.c stablehlo.c control.c
  *                converters by family
  *   fixed.c      numbers of fixed point, as the reference kernels compute with them
@@ -21,9 +22,10 @@
  *
  * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
  * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
- * the passes make integers of it.  Where the reference kernels round on the way or interpolate
- * (words.c, lstm_integer.c), so do the integers here.  What only moves cells takes the integers as
- * they are.  Weights of 8 bits of an operator in floats are dequantized when the model is compiled.
+ * the passes make integers of it.  Where the reference kernels compute in integers in a way of
+ * their own (functions.c, pairs.c, rows.c, lstm_integer.c), so is it here.  What only moves cells
+ * takes the integers as they are.  Weights of 8 bits of an operator in floats are dequantized when
+ * the model is compiled.
  *
  * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions (frontends/layout.c);
  * TFLITE_CELLS and TFLITE_AXES work on them as they lie then (n->moved). */
@@ -90,7 +92,7 @@ typedef struct {
 } TfliteModel;
 
 #define TFLITE_STRING 5 /* element type: rows of bytes (frontends/strings.c) */
-#define TFLITE_I16 7
+#define TFLITE_BOOL 6
 #define TFLITE_COMPLEX64 8 /* element type: a pair of f32, of which an expression is a tuple */
 #define TFLITE_RESOURCE 13 /* element type: a handle of a variable or table */
 #define TFLITE_CUSTOM 32   /* code of operators that have a name only */
@@ -124,17 +126,19 @@ typedef bool              TfliteConvert(TfliteNode *n);
 
 /* How an operator takes its values. */
 typedef enum {
-    TFLITE_AS_IS,    /* integers stay integers */
-    TFLITE_PAIRS,    /* complex numbers, too */
-    TFLITE_PLAIN,    /* quantized values as floats */
-    TFLITE_CELLS,    /* .. cell by cell, which broadcast */
-    TFLITE_AXES,     /* .. along axes (tflite_axis) */
-    TFLITE_IMAGE,    /* .. as the converter asks for them (tflite_image) */
-    TFLITE_MOVES,    /* what only moves cells: integers where all are quantized alike, along axes */
-    TFLITE_RESHAPE,  /* the same, of which the order of dimensions is to stay */
-    TFLITE_STRINGS,  /* as they are, strings, too */
-    TFLITE_WORDS,    /* integers of 16 bits as they are, else as TFLITE_CELLS */
-    TFLITE_WORD_AXES /* .. as TFLITE_AXES */
+    TFLITE_AS_IS,   /* integers stay integers */
+    TFLITE_PAIRS,   /* complex numbers, too */
+    TFLITE_PLAIN,   /* quantized values as floats */
+    TFLITE_CELLS,   /* .. cell by cell, which broadcast */
+    TFLITE_AXES,    /* .. along axes (tflite_axis) */
+    TFLITE_IMAGE,   /* .. as the converter asks for them (tflite_image) */
+    TFLITE_MOVES,   /* what only moves cells: integers where all are quantized alike, along axes */
+    TFLITE_RESHAPE, /* the same, of which the order of dimensions is to stay */
+    TFLITE_STRINGS, /* as they are, strings, too */
+    TFLITE_STEPS,   /* quantized integers, all alike of 8 or 16 bits, as they are; else CELLS */
+    TFLITE_STEP_AXES, /* .. as TFLITE_AXES */
+    TFLITE_SCALED,    /* integers with a scale, of 32 bits, too, as they are; else CELLS */
+    TFLITE_ALIKE      /* integers where all are quantized alike; else CELLS */
 } TfliteHow;
 
 typedef struct {
@@ -268,16 +272,41 @@ bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out);
 /* x, in i32, times n factors, each of which is for that many columns of the last dimension. */
 const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const TfliteFixed *f,
                          int64_t each);
-const Expr *tflite_rounded(const Build *b, const Expr *x, int bits);  /* x / 2^bits */
+const Expr *tflite_rounded(const Build *b, const Expr *x, int bits); /* x / 2^bits */
+/* .. bits being numbers from 0 to 31, which broadcast to x. */
+const Expr *tflite_rounded_by(const Build *b, const Expr *x, const Expr *bits);
 const Expr *tflite_saturated(const Build *b, const Expr *x, DType t); /* within the type */
 /* Of x, 16 bits in i32 and in 2^(whole - 15), in 2^-15. */
 const Expr *tflite_fixed_sigmoid(const Build *b, const Expr *x, int whole);
 const Expr *tflite_fixed_tanh(const Build *b, const Expr *x, int whole);
+/* Of x, 0 or below in i32 and in 2^(whole - 31); 1 / (1 + x) of x from 0 to 1: in 2^-31. */
+const Expr *tflite_fixed_exp(const Build *b, const Expr *x, int whole);
+const Expr *tflite_fixed_reciprocal(const Build *b, const Expr *x);
+const Expr *tflite_fixed_product(const Build *b, const Expr *x, const Expr *y); /* the same */
+/* For how many of n limits `x op limit` holds, x having one cell along an axis. */
+const Expr *tflite_count(const Build *b, const char *op, const Expr *x, int64_t axis, uint32_t n,
+                         const int32_t *limits);
 
-/* ---- words.c --------------------------------------------------------------------------------------- */
+/* Cell `at` of a table of n cells and what is `part` of 2^bits on the way from there to the next
+ * one, times 2^bits. */
+const Expr *tflite_between(const Build *b, const int32_t *cells, int64_t n, const Expr *at,
+                           const Expr *part, int bits);
+/* 1 / sqrt(x), rows whose root is taken having one cell along an axis: times * 2^-(31 + right). */
+typedef struct {
+    const Expr *times, *right; /* i64, i32 */
+} TfliteRoot;
+bool        tflite_inverse_root(const Build *b, const Expr *x, int64_t axis, TfliteRoot *out);
+const Expr *tflite_times_root(const Build *b, const Expr *x, const TfliteRoot *root);
 
-TfliteConvert tflite_sum_words, tflite_product_words;
-bool          tflite_softmax_words(TfliteNode *n, int64_t axis, double beta);
+/* ---- functions.c ----------------------------------------------------------------------------------- */
+
+/* What the first result may be, between two real numbers. */
+void tflite_bounds(const TfliteNode *n, float from, float to, double *lo, double *hi);
+
+/* ---- rows.c ---------------------------------------------------------------------------------------- */
+
+bool tflite_softmax_steps(TfliteNode *n, int64_t axis, double beta);
+bool tflite_l2_norm_steps(TfliteNode *n, int64_t axis);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

@@ -137,27 +137,28 @@ bool wants_other_sign(const Ctx *c, DType t)
     return is_8bit(t) && is_unsigned(t) == (c->target && c->target->dot_signed);
 }
 
-/* The same numbers, 128 up or down in the other type, whatever their zero point is. */
+/* The same numbers, 128 up or down in the other type, whatever their zero point is: their highest
+ * bit is turned. */
 static const Expr *shifted(Ctx *c, const Expr *q, Loc loc)
 {
-    DType     t = other_sign(q->type->dtype);
-    Quantized v = {q, NULL, expr_scalar(c, q->type->dtype, is_unsigned(t) ? -128 : 128), -1};
+    DType       t = q->type->dtype;
+    const Expr *top = expr_scalar(c, t, is_unsigned(t) ? 128 : -128);
 
-    return make_requantize(c, &v, expr_scalar(c, DT_F32, 1), 0, t, loc);
+    return make_cast(c, make2(c, "bitwise_xor", q, top, NULL, loc), other_sign(t), loc);
 }
 
 /* What `shifted` was made from. */
 static bool was_shifted(const Expr *q, const Expr **from)
 {
-    double in, out, zin, zout;
+    const Expr *bits;
+    double      top;
 
-    if (!call_is(q, "qnn.requantize") || !is_8bit(call_arg(q, 0)->type->dtype) ||
-        !dtype_eq(other_sign(call_arg(q, 0)->type->dtype), q->type->dtype) ||
-        !one_number(call_arg(q, 1), &in) || !one_number(call_arg(q, 2), &zin) ||
-        !one_number(call_arg(q, 3), &out) || !one_number(call_arg(q, 4), &zout))
+    if (!call_is(q, "cast") || !call_is(call_arg(q, 0), "bitwise_xor") || !is_8bit(q->type->dtype))
         return false;
-    *from = call_arg(q, 0);
-    return in == out && zout - zin == (is_unsigned(q->type->dtype) ? 128 : -128);
+    bits = call_arg(q, 0);
+    *from = call_arg(bits, 0);
+    return dtype_eq(other_sign(bits->type->dtype), q->type->dtype) &&
+           one_number(call_arg(bits, 1), &top) && fabs(top) == 128;
 }
 
 const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc)

@@ -1,0 +1,191 @@
+/* Operators of two operands of 8 or 16 bits, in the integers of LiteRT's reference kernels.
+ *
+ * Operands are brought to a common scale, in more bits, before they are added or compared:
+ *
+ *   ADD     %0 = times((x - zx) << 20);  %1 = times((y - zy) << 20);  times(%0 + %1) + z
+ *   MUL     times((x - zx) * (y - zy)) + z
+ *   LESS    times((x - zx) << 8) < times((y - zy) << 8) */
+#include "frontends/tflite/tflite.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Expr *by(const Build *b, const char *op, const Expr *x, double v)
+{
+    return build_by(b, op, x, v);
+}
+
+static float scale_of(const TfliteNode *n, uint32_t i)
+{
+    return (float)tflite_scale(tflite_in(n, i), 0);
+}
+
+static float out_scale(const TfliteNode *n)
+{
+    return (float)tflite_scale(tflite_out(n, 0), 0);
+}
+
+/* Input i less its zero point, in i32. */
+static const Expr *centred(const TfliteNode *n, uint32_t i)
+{
+    return by(&n->b, "subtract", build_cast(&n->b, n->in[i], DT_I32),
+              (double)tflite_zero(tflite_in(n, i), 0));
+}
+
+static const Expr *times(const TfliteNode *n, const Expr *x, double v)
+{
+    TfliteFixed f;
+
+    return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, 1, &f, 1) : NULL;
+}
+
+/* y in steps of the result, from its zero point on and between lo and hi. */
+static bool done(TfliteNode *n, const Expr *y, double lo, double hi)
+{
+    DType t = DT_I32;
+
+    tflite_dtype(tflite_out(n, 0)->type, &t);
+    y = by(&n->b, "add", y, (double)tflite_zero(tflite_out(n, 0), 0));
+    return tflite_done(n, build_cast(&n->b, build_clip(&n->b, y, lo, hi), t));
+}
+
+/* .. within the bounds of the fused activation. */
+static bool activated(TfliteNode *n, const Expr *y)
+{
+    static const struct {
+        float lo, hi;
+    } bounds[] = {{-HUGE_VALF, HUGE_VALF}, {0, HUGE_VALF}, {-1, 1}, {0, 6}};
+    int64_t how = tflite_int(n, "fused_activation_function");
+    double  lo, hi;
+
+    if (how < 0 || how >= (int64_t)COUNT(bounds))
+        return tflite_error(n, E_UNSUPPORTED, "fused activation function %lld", (long long)how);
+    tflite_bounds(n, bounds[how].lo, bounds[how].hi, &lo, &hi);
+    return done(n, y, lo, hi);
+}
+
+static bool unbounded(TfliteNode *n, const Expr *y)
+{
+    double lo, hi;
+
+    tflite_bounds(n, -HUGE_VALF, HUGE_VALF, &lo, &hi);
+    return done(n, y, lo, hi);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------ */
+
+/* The exponent of a power of two. */
+static bool power_of(const TfliteTensor *t, int *exponent)
+{
+    return frexp(tflite_scale(t, 0), exponent) == 0.5;
+}
+
+/* Models of old, all of whose scales are powers of two: one operand may be shifted. */
+static bool sum_by_powers(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x[2];
+    int          shift[2], to;
+
+    if (expr_dtype(n->in[0]).bits != 16 || !tflite_int(n, "pot_scale_int16") ||
+        !power_of(tflite_out(n, 0), &to))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!power_of(tflite_in(n, i), &shift[i]) || shift[i] > to || to - shift[i] > 15)
+            return false;
+    if (shift[0] != to && shift[1] != to)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        x[i] = tflite_rounded(b, build_cast(b, n->in[i], DT_I32), to - shift[i]);
+    n->out[0] = build2(b, n->row->relay, x[0], x[1], NULL);
+    return true;
+}
+
+/* Both operands in 2^-bits of twice the larger scale, and what stands for 1 in the result then. */
+static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
+{
+    double scale[2] = {scale_of(n, 0), scale_of(n, 1)}, larger = 2 * fmax(scale[0], scale[1]);
+
+    if (!(larger > 0 && out_scale(n) > 0) || larger >= ldexp(out_scale(n), 30))
+        return tflite_error(n, E_UNSUPPORTED, "scales %g and %g for a result of %g", scale[0],
+                            scale[1], (double)out_scale(n));
+    for (uint32_t i = 0; i < 2; i++)
+        x[i] = times(n, by(&n->b, "left_shift", centred(n, i), bits), scale[i] / larger);
+    *one = ldexp(larger, -bits);
+    return x[0] && x[1];
+}
+
+static bool sum(TfliteNode *n)
+{
+    int         bits = expr_dtype(n->in[0]).bits == 8 ? 20 : 15;
+    const Expr *x[2];
+    double      one;
+
+    if (sum_by_powers(n))
+        return activated(n, n->out[0]);
+    return alike(n, bits, x, &one) &&
+           activated(n, times(n, build2(&n->b, n->row->relay, x[0], x[1], NULL),
+                              one / (double)out_scale(n)));
+}
+
+static bool product(TfliteNode *n)
+{
+    float scale = scale_of(n, 0) * scale_of(n, 1) / out_scale(n);
+
+    return activated(n, times(n, build_mul(&n->b, centred(n, 0), centred(n, 1)), (double)scale));
+}
+
+/* With a fused activation. */
+bool tflite_arithmetic(TfliteNode *n)
+{
+    if (n->raw)
+        return !strcmp(n->row->name, "MUL") ? product(n) : sum(n);
+    return tflite_done(n,
+                       tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
+}
+
+bool tflite_squared_difference(TfliteNode *n)
+{
+    enum { BITS = 7 };
+    const Expr *x[2], *d;
+    double      one;
+
+    if (!n->raw) {
+        d = build_sub(&n->b, n->in[0], n->in[1]);
+        return tflite_done(n, build_mul(&n->b, d, d));
+    }
+    if (!alike(n, BITS, x, &one))
+        return false;
+    d = build_sub(&n->b, x[0], x[1]);
+    return unbounded(n, times(n, build_mul(&n->b, d, d), one * one / (double)out_scale(n)));
+}
+
+/* ---- others ---------------------------------------------------------------------------------------- */
+
+/* Both in units of their own, as far as 8 bits more than they have tell them apart. */
+bool tflite_comparison(TfliteNode *n)
+{
+    enum { BITS = 8 };
+    const Expr *x[2] = {n->in[0], n->in[1]};
+
+    if (n->raw && !tflite_same_quantization(tflite_in(n, 0), tflite_in(n, 1)))
+        for (uint32_t i = 0; i < 2; i++)
+            x[i] = times(n, by(&n->b, "left_shift", centred(n, i), BITS), (double)scale_of(n, i));
+    return tflite_done(n, build2(&n->b, n->row->relay, x[0], x[1], NULL));
+}
+
+bool tflite_prelu(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *alpha = n->in[1], *below;
+
+    if (!n->raw)
+        return tflite_done(n, build_if_negative(b, x, build_mul(b, x, alpha)));
+    x = centred(n, 0);
+    below = times(n, build_mul(b, x, centred(n, 1)),
+                  (double)(scale_of(n, 0) * scale_of(n, 1) / out_scale(n)));
+    if (!below)
+        return false;
+    return unbounded(n, build_where(b, build_less(b, x, build_scalar(b, x, 0)), below,
+                                    times(n, x, (double)(scale_of(n, 0) / out_scale(n)))));
+}
