@@ -129,6 +129,9 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* ... of a strip of an image, whose weights come from L2 for each tile. */
+double strip_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv,
+                         int64_t tiles);
 /* ... of all of so few steps, one of many such sums that do not wait for each other. */
 double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,
                          double steps);

@@ -113,7 +113,7 @@ fi
 # Nor do thresholds, shares of caches and factors: an estimate decides, or a row of machine/limits.def,
 # which says what was measured.  What is left are the sizes of
 known="LONG_CODE LONG_TAPS LONG_COLUMN FEW_CELLS MOST_LINE" # code: what is written out
-known="$known MAX_LOOPS MAX_DIMS MAX_IN MAX_CHOICES MAX_SIBLINGS MAX_GROUP MAX_BLOCKS MAX_WIDTHS MAX_LOADS MAX_CUTS MAX_TERMS MAX_GATES MOST_RUNS" # arrays,
+known="$known MAX_LOOPS MAX_DIMS MAX_IN MAX_CHOICES MAX_SIBLINGS MAX_GROUP MAX_BLOCKS MAX_WIDTHS MAX_LOADS MAX_CUTS MAX_TERMS MAX_GATES MOST_RUNS MOST_STRIPS" # arrays,
 known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH MAX_NESTING" # searches,
 known="$known MAX_HALO SMALL_RESULT"                                             # the product,
 known="$known LEAST LEAST_PANELS FEW_TILES"                                      # loops worth the name,

@@ -84,6 +84,18 @@ static DataLoad data_load(const Sched *s)
     return d;
 }
 
+const LoadData *conv_data(const Sched *s)
+{
+    return data_load(s).load;
+}
+
+bool has_halo(const Sched *s)
+{
+    const Buffer *b = s->f->params[0].buffer;
+
+    return b && b->halo;
+}
+
 static int64_t iter_value(void *user, const Atom *a)
 {
     const DataLoad *d = user;

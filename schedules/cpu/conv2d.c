@@ -43,7 +43,7 @@ static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 
 /* Input blocks of a chunk: its packed weights for one output block are those of `room_chunk`, but
  * of no fewer than `limit_chunk_steps`. */
-static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
+int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv)
 {
     int64_t i = z->i ? z->i : 1, step = z->kh * z->kw * i, bytes = step * nv * z->lanes * 4;
     Machine m = machine_of(s->target);
@@ -197,7 +197,7 @@ static int64_t pick_chunk(Sched *s, const ConvPlan *p)
     Candidates k = candidates(s);
 
     divisors(&k, p->z.c);
-    usual(&k, chunk_blocks(s, &p->z, p->tile.nv), 0);
+    usual(&k, conv_chunk(s, &p->z, p->tile.nv), 0);
     return pick_factor(s, "chunk", &k);
 }
 
@@ -245,6 +245,17 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
     return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
 }
 
+void conv_pack(Sched *s, const ConvSizes *z, int64_t nv)
+{
+    long long o = (long long)(nv * z->lanes), i = (long long)z->i;
+
+    if (i)
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
+             o, i, i, o);
+    else
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", o, o);
+}
+
 void sched_conv2d(Sched *s)
 {
     ConvSizes   z = conv_lines(s);
@@ -273,6 +284,8 @@ void sched_conv2d(Sched *s)
         conv2d_groups(s);
         return;
     }
+    if (conv2d_cut(s, &z))
+        return;
     out = prepare_anchor(s, "conv", true);
 
     Machine  m = machine_of(s->target);
@@ -284,13 +297,7 @@ void sched_conv2d(Sched *s)
     RegTile t = p.tile;
     int64_t oc = z.o / t.nv, yb = z.y / p.rows / p.block;
 
-    if (blocked)
-        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
-             (long long)(t.nv * z.lanes), (long long)z.i, (long long)z.i,
-             (long long)(t.nv * z.lanes));
-    else
-        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
-             (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
+    conv_pack(s, &z, t.nv);
     if (p.ahead)
         step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);

@@ -2,6 +2,7 @@
  *
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
  *   groups.c     convolution in groups that are narrower than a vector
+ *   cut.c        convolution whose taps meet data on a part of the image
  *   pair.c       both of these as one
  *   planar.c     convolution without blocks, in groups
  *   plain.c      what tiles of first layers and depthwise convolutions take
@@ -54,11 +55,18 @@ ConvSizes conv_sizes(const Sched *s);
 ConvSizes conv_lines(const Sched *s);
 /* Steps of the reduction: channels and cells of the kernel. */
 int64_t conv_steps(const ConvSizes *z);
+/* Input blocks of a chunk of its reduction, with tiles of nv vectors; weights packed for them. */
+int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv);
+void    conv_pack(Sched *s, const ConvSizes *z, int64_t nv);
 /* How a convolution in groups of at most a vector of outputs reads a row. */
 typedef struct {
     int64_t lanes, kw, stride, dilation;
     int64_t spread; /* channels of a group where a vector holds several, else 0 */
 } GroupRow;
+/* How its block reads the data, or the padded copy of them; NULL: not in this form. */
+const LoadData *conv_data(const Sched *s);
+/* Its data have a border that takes the place of the padded copy. */
+bool     has_halo(const Sched *s);
 GroupRow group_row(const Sched *s, const ConvSizes *z);
 /* Cycles of a step of its reduction, all columns of the kernel, over a line of so many pixels. */
 double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line);
@@ -148,7 +156,7 @@ void divisors(Candidates *k, int64_t n);
 
 /* A block's sums are in registers inside of a loop, and what they multiply is loaded in time. */
 void sums_in_registers(Sched *s, const char *block, const char *at);
-/* Cuts the line, puts the tile's loops in order and its sums into registers. */
+/* TapCuts the line, puts the tile's loops in order and its sums into registers. */
 void tile_sums(Sched *s, const TileNest *n);
 /* Lanes and what is written out: when all of its loops are cut. */
 void tile_marks(Sched *s, const TileNest *n);
@@ -158,6 +166,28 @@ bool is_packed(const Sched *s);
 
 /* dot.c: convolutions and products of small integers by dot4 (false: not this one). */
 bool conv2d_dot(Sched *s);
+/* Cells of an axis of a convolution that have the same taps, all of which meet data, or that meet
+ * none (one is counted); up to so many strips of them, 0: there are more. */
+enum { MOST_STRIPS = 5 };
+typedef struct {
+    int64_t at, cells, taps;
+} Strip;
+typedef struct {
+    uint32_t n;
+    Strip    of[MOST_STRIPS];
+} Strips;
+typedef struct {
+    Strips y, x;
+} TapCuts;
+/* Where zeros around the image make the taps of `conv` change (cut.c); false: nowhere, or it is not
+ * known. */
+bool tap_cuts(const Sched *s, TapCuts *cuts);
+/* Taps of all cells. */
+double strip_taps(const Strips *r);
+/* TapCuts %conv.y and the %conv.x directly in it, once `pad` is inlined, and leaves out taps. */
+void cut_loops(Sched *s, const TapCuts *cuts);
+/* A convolution in blocks of channels in strips; false, and nothing done: it is better whole. */
+bool conv2d_cut(Sched *s, const ConvSizes *z);
 bool depthwise_dot(const Sched *s); /* a depthwise one whose columns are taken by fours */
 bool dense_dot(Sched *s);
 

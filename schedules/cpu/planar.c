@@ -9,9 +9,11 @@
 #include <math.h>
 
 typedef struct {
-    int64_t lanes, group, y, x, sum, stride; /* y: rows; sum: steps of the reduction */
+    int64_t lanes, group, y, x, sum, stride; /* y: rows; sum: steps of the reduction, */
+    int64_t taps;                            /* of which so many are cells of the kernel */
     double  rows;                            /* of all outputs */
     double  data;                            /* bytes that the outputs of a group read */
+    TapCuts cuts;                            /* where taps change; .y.n 0: nowhere */
     RegTile tile;                            /* outputs by rows */
 } PlanarPlan;
 
@@ -39,7 +41,7 @@ static bool next_tile(const Machine *m, const PlanarPlan *p, RegTile *t)
 
 /* Cycles of all outputs.  Few outputs wait for themselves: those of some rows go on side by side.
  * The next ones of a group read its data again. */
-static double tiles_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
+static double whole_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
 {
     int64_t whole = p->x / p->lanes, rest = p->x % p->lanes;
     double row = (double)whole * planar_tile_cycles(m, p->lanes, t.pixels, t.nv, p->sum, p->stride);
@@ -53,10 +55,39 @@ static double tiles_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
         m, time_beside(time_compute(tiles * row), moved_time(m, again * p->data, 0, p->data)));
 }
 
+/* ... in strips, each with its own columns of the kernel, and the rows that its rows have. */
+static double tiles_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
+{
+    double all = 0, rows = strip_taps(&p->cuts.y) / (double)p->y;
+
+    if (!p->cuts.y.n)
+        return whole_cycles(m, p, t);
+    for (uint32_t i = 0; i < p->cuts.x.n; i++) {
+        const Strip *x = &p->cuts.x.of[i];
+        PlanarPlan   one = *p;
+
+        one.x = x->cells;
+        one.lanes = p->lanes < x->cells ? p->lanes : x->cells;
+        one.sum = (int64_t)((double)(p->sum / p->taps * x->taps) * rows);
+        one.data /= p->cuts.x.n;
+        all += whole_cycles(m, &one, t);
+    }
+    return all;
+}
+
+static double best_cycles(const Machine *m, const PlanarPlan *p)
+{
+    double best = INFINITY;
+
+    for (RegTile t = {.pixels = 1}; next_tile(m, p, &t);)
+        best = fmin(best, tiles_cycles(m, p, t));
+    return best;
+}
+
 double cpu_planar_cycles(const Target *t, const ConvWork *w)
 {
     Machine    m = machine_of(t);
-    double     rows = (double)(w->n * w->o * w->y), best = INFINITY;
+    double     rows = (double)(w->n * w->o * w->y);
     PlanarPlan p = {.lanes = w->lanes < w->x ? w->lanes : w->x,
                     .group = w->group,
                     .y = w->y,
@@ -68,9 +99,7 @@ double cpu_planar_cycles(const Target *t, const ConvWork *w)
 
     if (w->x < 2 || w->lanes < 2)
         return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
-    for (RegTile tile = {.pixels = 1}; next_tile(&m, &p, &tile);)
-        best = fmin(best, tiles_cycles(&m, &p, tile));
-    return best;
+    return best_cycles(&m, &p);
 }
 
 static void decide_planar(Sched *s, void *plan)
@@ -108,7 +137,6 @@ void conv2d_planar(Sched *s)
     Machine     m = machine_of(s->target);
     const char *out;
 
-    out = prepare_anchor(s, "conv", false);
     if (lanes > x)
         lanes = x; /* short rows: as many lanes as there are columns */
     if (lanes > 1) {
@@ -117,12 +145,26 @@ void conv2d_planar(Sched *s)
                         .y = y,
                         .x = x,
                         .sum = sum,
+                        .taps = kh * kw,
                         .stride = stride,
                         .rows = (double)(work / sum / x),
                         .data = (double)((c ? c : 1) * y * x * stride * stride * 4)};
+        PlanarPlan strips = p;
+        bool       cut = c && tap_cuts(s, &strips.cuts) &&
+                   best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &p);
 
+        if (cut) {
+            p = strips;
+            inline_prologue(s, "conv");
+            step(s, "compute_inline pad");
+        }
+        out = prepare_anchor(s, "conv", false);
         sched_decide(s, decide_planar, &p);
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.tile.pixels);
+        if (cut) {
+            step(s, "reorder %%conv.y, %%conv.x, %%oi");
+            cut_loops(s, &p.cuts);
+        }
         step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.tile.nv);
         step(s, "reorder %%yo, %%conv.x, %%oi, %%yi");
         /* Few outputs are no parts for threads: these take rows, which share one copy. */
@@ -137,10 +179,13 @@ void conv2d_planar(Sched *s)
         step(s, "vectorize %%xi");
         step(s, "unroll %%oi, %%yi");
         step(s, "unroll %%conv.kw");
-        if (!alone)
+        if (!alone && cut)
+            step(s, "parallel %s", few ? "%yo" : "%og");
+        else if (!alone)
             divide_loops(s, "u", (const char *const[]){"og", "yo", "xo"}, few ? 3 : 1);
         return;
     }
+    out = prepare_anchor(s, "conv", false);
     if (out)
         step(s, "reverse_compute_at %s %%conv.y", out);
     if (!alone)

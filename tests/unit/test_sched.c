@@ -376,6 +376,11 @@ static const Case cases[] = {
     {'m', "split %mm.n by 3 tail=if -> %p, %q; cache_write mm reg at %mm.m", "unguard mm.load",
      NULL},
     {'m', "cache_write mm reg at %mm.m", "unguard mm.load", "'mm.load' has no condition to drop"},
+    {'c', "", "skip_zeros conv", "all rounds of 'conv' may add something"},
+    {'c', "", "skip_zeros pad", "'pad' is no sum"},
+    {'c', "compute_inline pad; partition %conv.y at 1", "skip_zeros conv", NULL},
+    {'c', "compute_inline pad; partition %conv.y at 1; unroll %conv.kh", "skip_zeros conv",
+     "%conv.kh is marked"},
     /* reductions */
     {'m', "", "decompose_reduction bias %bias.m", "'bias' has no start of its own"},
     {'m', "reorder %k, %mm.m", "decompose_reduction mm %mm.m",
