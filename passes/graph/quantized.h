@@ -46,6 +46,9 @@ const Expr *wide_product(Ctx *c, const Expr *e, const Expr *x, const Expr *k, do
 /* quantized_pair.c: the same of a product whose operands are both data. */
 const Expr *integer_pair(Ctx *c, const Expr *e);
 
+/* subpixel.c: transposed convolutions of quantized values as convolutions of quantized values. */
+const Module *subpixel_quantized(Ctx *c, const Module *m);
+
 /* quantized_float.c: e itself if there is nothing to do; NULL with an error. */
 const Expr *integer_average(Ctx *c, const Expr *e);
 const Expr *integer_reduction(Ctx *c, const Expr *e);

@@ -285,13 +285,25 @@ static const Expr *concatenated(Ctx *c, const Expr *x, const Steps *s, Loc loc)
     return make1(c, "concatenate", expr_tuple(c, t->nkids, fields, t->loc), x->u.attrs, x->loc);
 }
 
+/* A quantize of what cells were put together from; NULL: it stays behind them. */
+static const Expr *quantized_before(Ctx *c, const Expr *x, const Steps *s, Loc loc)
+{
+    const Expr *q;
+
+    if (call_is(x, "concatenate"))
+        return concatenated(c, x, s, loc);
+    if (!call_is(x, "nn.depth_to_space"))
+        return requantized(c, x, s, loc);
+    q = quantized_before(c, call_arg(x, 0), s, loc);
+    return q ? make1(c, "nn.depth_to_space", q, x->u.attrs, x->loc) : NULL;
+}
+
 /* A quantize of x with these bounds in the type that dot products take; NULL: as it was. */
 static const Expr *better_quantize(Ctx *c, const Expr *e, const Expr *x, const Steps *s, bool shift)
 {
     const Expr *q, *down;
 
-    q = call_is(x, "concatenate") ? concatenated(c, x, s, e->loc) : requantized(c, x, s, e->loc);
-    if (q)
+    if ((q = quantized_before(c, x, s, e->loc)))
         return q;
     x = call_arg(e, 0);
     if (call_op(x) && (down = scaled_down(c, x, s->scale)))
@@ -439,5 +451,6 @@ const Module *quantized_to_integer(Ctx *c, const Module *m)
     if ((c->target && c->target->host) || !any_quantized(c, m))
         return m;
     m = fold_constant_but(c, m, "qnn.dequantize");
+    m = m ? subpixel_quantized(c, m) : NULL;
     return m ? module_rewrite(c, m, rewrite, NULL) : NULL;
 }

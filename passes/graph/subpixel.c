@@ -16,9 +16,10 @@
  *
  * Channels of one place lie together and are filled up to whole blocks, if that is little, so that
  * interleaving moves vectors.  Results that the stride does not divide are cut.  A bias behind it
- * is added before.  Weights are rearranged here and must be constant.  Cost: one walk and a copy of
- * the weights. */
-#include "passes/graph/graph.h"
+ * is added before.  Weights are rearranged here and must be constant.  Those of a quantized model
+ * are rearranged as the integers that they are, before quantized_to_integer makes integers of the
+ * convolutions (subpixel_quantized).  Cost: one walk and a copy of the weights. */
+#include "passes/graph/quantized.h"
 
 #include <string.h>
 
@@ -97,14 +98,28 @@ static int64_t products(const Part *a)
     return a->window[0] * a->window[1] * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]);
 }
 
+/* The constant that is rearranged: the weights themselves, or those that are dequantized (q->q). */
+static const Expr *weights_of(const Expr *w, Quantized *q)
+{
+    if (w->kind == EXPR_CONST) {
+        *q = (Quantized){0};
+        return dtype_eq(w->type->dtype, DT_F32) ? w : NULL;
+    }
+    if (!quantized_of(w, q) || q->q->kind != EXPR_CONST || q->scale->kind != EXPR_CONST ||
+        q->zero->kind != EXPR_CONST || !is_8bit(q->q->type->dtype))
+        return NULL;
+    return q->q;
+}
+
 static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
 {
     const Conv2dTransposeAttrs *a = ATTRS_OF(Conv2dTransposeAttrs, e);
     const Type                 *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type;
     int64_t                     d[4], k[4], y[4];
     Machine                     m = machine_of(c->target);
+    Quantized                   q;
 
-    if (a->groups < 1 || call_arg(e, 1)->kind != EXPR_CONST || !e->type || !x || x->n != 4 ||
+    if (a->groups < 1 || !weights_of(call_arg(e, 1), &q) || !e->type || !x || x->n != 4 ||
         !dtype_eq(x->dtype, DT_F32) || !dtype_eq(e->type->dtype, DT_F32))
         return false;
     for (uint32_t i = 0; i < 4; i++)
@@ -189,41 +204,82 @@ static int64_t channels_of(const Subpixel *p, const Part *a)
            (a->r1[1] - a->r0[1]);
 }
 
-/* The part's outputs of [in] channels and its window, from I O kh kw. */
-static const Expr *rearranged(Ctx *c, const Subpixel *p, const Part *a, const Expr *w)
+/* A number for each channel of a part, `rest` for those that fill it up; the one number of all as
+ * it is. */
+static const Expr *repeated(Ctx *c, const Subpixel *p, const Part *a, const Expr *k, double rest)
+{
+    int64_t  n = channels_of(p, a), cells;
+    DType    t = k->type->dtype;
+    size_t   cell = (size_t)dtype_bytes(t);
+    uint8_t *to;
+
+    if (type_elems(k->type, &cells) && cells == 1)
+        return k;
+    to = arena_alloc(c->arena, (size_t)n * cell);
+    for (int64_t o = 0; o < n; o++) {
+        int64_t of, r[2];
+
+        if (channel_at(p, a, o, &of, r))
+            memcpy(to + (size_t)o * cell, k->u.constant->data.at + (size_t)of * cell, cell);
+        else
+            dtype_put_f(t, to + (size_t)o * cell, rest);
+    }
+    return expr_const(c,
+                      const_new(c, k->u.constant->name, type_tensor_i64(c, t, 1, &n),
+                                (Bytes){to, (size_t)n * cell}),
+                      k->loc);
+}
+
+/* The part's outputs of [in] channels and its window, from I O kh kw; what stands for 0 of output o
+ * is zero[o]. */
+static const Expr *rearranged_cells(Ctx *c, const Subpixel *p, const Part *a, const Expr *w,
+                                    const Expr *zero)
 {
     int64_t dims[4] = {channels_of(p, a), p->in, a->window[0], a->window[1]};
     int64_t n = 1;
-    size_t  at = 0;
+    DType   t = w->type->dtype;
+    size_t  cell = (size_t)dtype_bytes(t);
 
     for (int i = 0; i < 4; i++)
         if (!checked_mul(n, dims[i], &n))
             return NULL;
-    float         *to = arena_alloc(c->arena, (size_t)n * sizeof *to);
+    uint8_t       *data = arena_alloc(c->arena, (size_t)n * cell), *to = data;
     const uint8_t *from = w->u.constant->data.at;
 
     for (int64_t o = 0; o < dims[0]; o++) {
         int64_t of, r[2];
         bool    real = channel_at(p, a, o, &of, r);
         int64_t first = of / p->out * p->in; /* channel of the group */
+        double  none = zero ? const_at(zero, o) : 0;
 
         for (int64_t i = 0; i < p->in; i++)
             for (int64_t uy = 0; uy < a->window[0]; uy++)
-                for (int64_t ux = 0; ux < a->window[1]; ux++) {
+                for (int64_t ux = 0; ux < a->window[1]; ux++, to += cell) {
                     int64_t ky = tap_at(p, a, 0, r[0], uy), kx = tap_at(p, a, 1, r[1], ux);
                     int64_t row = ((first + i) * p->out + of % p->out) * p->k[0] + ky;
 
-                    to[at] = 0;
                     if (real && ky >= 0 && kx >= 0)
-                        memcpy(&to[at], from + (size_t)(row * p->k[1] + kx) * sizeof *to,
-                               sizeof *to);
-                    at++;
+                        memcpy(to, from + (size_t)(row * p->k[1] + kx) * cell, cell);
+                    else
+                        dtype_put_f(t, to, none);
                 }
     }
     return expr_const(c,
-                      const_new(c, w->u.constant->name, type_tensor_i64(c, DT_F32, 4, dims),
-                                (Bytes){(uint8_t *)to, (size_t)n * sizeof *to}),
+                      const_new(c, w->u.constant->name, type_tensor_i64(c, t, 4, dims),
+                                (Bytes){data, (size_t)n * cell}),
                       w->loc);
+}
+
+static const Expr *rearranged(Ctx *c, const Subpixel *p, const Part *a, const Expr *w)
+{
+    Quantized   q;
+    const Expr *k = weights_of(w, &q), *zero;
+
+    if (!q.q)
+        return rearranged_cells(c, p, a, k, NULL);
+    zero = repeated(c, p, a, q.zero, 0);
+    return make_dequantize(c, rearranged_cells(c, p, a, k, zero), repeated(c, p, a, q.scale, 1),
+                           zero, 0, w->loc);
 }
 
 /* The cells of all places interleaved, of which the result's channels, rows and columns. */
@@ -242,24 +298,15 @@ static const Expr *interleaved(Ctx *c, const Subpixel *p, const Expr *e, Loc loc
     return make1(c, "nn.depth_to_space", e, a, loc);
 }
 
-/* A number for each channel of a part. */
-static const Expr *repeated(Ctx *c, const Subpixel *p, const Part *a, const Expr *bias)
+/* The bias of a part, of a constant or a dequantized one. */
+static const Expr *bias_of(Ctx *c, const Subpixel *p, const Part *a, const Expr *bias)
 {
-    int64_t        n = channels_of(p, a);
-    float         *to = arena_alloc(c->arena, (size_t)n * sizeof *to);
-    const uint8_t *from = bias->u.constant->data.at;
+    Quantized q;
 
-    for (int64_t o = 0; o < n; o++) {
-        int64_t of, r[2];
-
-        to[o] = 0;
-        if (channel_at(p, a, o, &of, r))
-            memcpy(&to[o], from + (size_t)of * sizeof *to, sizeof *to);
-    }
-    return expr_const(c,
-                      const_new(c, bias->u.constant->name, type_tensor_i64(c, DT_F32, 1, &n),
-                                (Bytes){(uint8_t *)to, (size_t)n * sizeof *to}),
-                      bias->loc);
+    if (!quantized_of(bias, &q))
+        return repeated(c, p, a, bias, 0);
+    return make_dequantize(c, repeated(c, p, a, q.q, 0), repeated(c, p, a, q.scale, 1), q.zero, 0,
+                           bias->loc);
 }
 
 /* One part's convolution, with the bias if there is one. */
@@ -279,11 +326,11 @@ static const Expr *convolution(Ctx *c, const Subpixel *p, const Part *part, cons
     e = make2(c, "nn.conv2d", call_arg(deconv, 0), w, a, deconv->loc);
     if (!e || !bias)
         return e;
-    bias = repeated(c, p, part, call_arg(bias, 1));
+    bias = bias_of(c, p, part, bias);
     return make2(c, "nn.bias_add", e, bias, ATTRS_NEW(c, BiasAddAttrs), deconv->loc);
 }
 
-/* `bias`: the nn.bias_add behind it, or NULL. */
+/* `bias`: what is added behind it, or NULL. */
 static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
 {
     Subpixel          p;
@@ -309,34 +356,61 @@ static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
 
 typedef struct {
     const Map *uses;
-    Map       *was; /* what a transposed convolution became, to itself */
+    Map       *was;       /* what a transposed convolution became, to itself */
+    bool       quantized; /* only those with quantized weights; else only others */
 } Rewritten;
+
+/* A bias that can be repeated; NULL: it is something else. */
+static const Expr *known_bias(Ctx *c, const Expr *bias, bool quantized)
+{
+    Quantized q;
+
+    if (bias->kind == EXPR_CONST || !quantized)
+        return bias->kind == EXPR_CONST ? bias : NULL;
+    if (quantized_of(bias, &q) && q.q->kind == EXPR_CONST && q.scale->kind == EXPR_CONST)
+        return bias;
+    return const_value(c, bias);
+}
 
 /* A bias goes before the interleaving, where the convolution's kernel adds it. */
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     Rewritten  *done = user;
-    const Expr *deconv = now, *e;
+    const Expr *deconv = now, *e, *bias;
+    Quantized   q;
 
     if (call_is(now, "nn.bias_add")) {
         deconv = map_get(done->was, PTR_KEY(call_arg(now, 0)));
         if (!deconv || uses_of(done->uses, call_arg(was, 0)) != 1 ||
-            call_arg(now, 1)->kind != EXPR_CONST || ATTRS_OF(BiasAddAttrs, now)->axis != 1)
+            ATTRS_OF(BiasAddAttrs, now)->axis != 1 ||
+            !(bias = known_bias(c, call_arg(now, 1), done->quantized)))
             return now;
-        e = convolutions(c, deconv, now);
+        e = convolutions(c, deconv, bias);
         return e ? e : now;
     }
-    if (!call_is(now, "nn.conv2d_transpose") || !(e = convolutions(c, now, NULL)))
+    if (!call_is(now, "nn.conv2d_transpose") || !weights_of(call_arg(now, 1), &q) ||
+        (q.q && quantized_of(call_arg(now, 0), &q)) != done->quantized ||
+        !(e = convolutions(c, now, NULL)))
         return now;
     map_put(done->was, PTR_KEY(e), (void *)(uintptr_t)now);
     return e;
 }
 
-const Module *subpixel(Ctx *c, const Module *m)
+static const Module *rewritten(Ctx *c, const Module *m, bool quantized)
 {
-    Rewritten done = {count_uses(c, m), map_new(c->scratch)};
+    Rewritten done = {count_uses(c, m), map_new(c->scratch), quantized};
 
     if (!has_vectors(c->target) && !stores_apart(c->target))
         return m;
     return module_rewrite(c, m, rewrite, &done);
+}
+
+const Module *subpixel(Ctx *c, const Module *m)
+{
+    return rewritten(c, m, false);
+}
+
+const Module *subpixel_quantized(Ctx *c, const Module *m)
+{
+    return rewritten(c, m, true);
 }
