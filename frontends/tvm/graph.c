@@ -196,6 +196,17 @@ static bool put_tensor_type(Graph *g, uint32_t i)
     return put_signs(g, "),") && put(g, TV_WORD, t) && put_signs(g, "]");
 }
 
+/* [A, B], if there are any */
+static bool put_brackets(Graph *g, uint32_t list)
+{
+    return !count_of(g, list) || (put_signs(g, "[") && put_types(g, list) && put_signs(g, "]"));
+}
+
+static bool put_name(Graph *g, uint32_t i)
+{
+    return put(g, TV_WORD, text_of(g, attr_of(g, i, "name_hint")));
+}
+
 static bool put_type_of(Graph *g, uint32_t i)
 {
     if (is_kind(g, i, "TensorType"))
@@ -203,9 +214,18 @@ static bool put_type_of(Graph *g, uint32_t i)
     if (is_kind(g, i, "TupleType"))
         return put_signs(g, "(") && put_types(g, field(g, i, "fields")) && put_signs(g, ")");
     if (is_kind(g, i, "FuncType"))
-        return put(g, TV_WORD, "fn") && put_signs(g, "(") &&
-               put_types(g, field(g, i, "arg_types")) && put_signs(g, ")") &&
+        return put(g, TV_WORD, "fn") && put_brackets(g, field(g, i, "type_params")) &&
+               put_signs(g, "(") && put_types(g, field(g, i, "arg_types")) && put_signs(g, ")") &&
                put(g, TV_ARROW, "->") && put_type(g, field(g, i, "ret_type"));
+    if (is_kind(g, i, "TypeVar") || is_kind(g, i, "GlobalTypeVar"))
+        return put_name(g, i);
+    if (is_kind(g, i, "TypeCall"))
+        return put_type(g, field(g, i, "func")) && put_brackets(g, field(g, i, "args"));
+    if (is_kind(g, i, "RefType"))
+        return put(g, TV_WORD, "ref") && put_signs(g, "(") && put_type(g, field(g, i, "value")) &&
+               put_signs(g, ")");
+    if (is_kind(g, i, "IncompleteType"))
+        return put(g, TV_WORD, "_");
     return bad(g, E_UNSUPPORTED,
                "a type that is not known; relay.transform.InferType() before the "
                "module is saved fills it in");
@@ -321,7 +341,15 @@ static bool put_attrs(Graph *g, uint32_t i, bool comma)
 
 static bool put_scope(Graph *g, uint32_t root);
 
-/* A name, a constant, a function of the module. */
+static bool put_op(Graph *g, uint32_t i)
+{
+    const char *name = json_string_value(json_object_get(node_at(g, i), "repr_str"));
+
+    name = name ? name : attr_of(g, i, "name");
+    return name && put(g, TV_WORD, name);
+}
+
+/* A name, a constant, an operator, a function of the module. */
 static bool put_atom(Graph *g, uint32_t i)
 {
     while (is_kind(g, i, "Let") && g->same[i])
@@ -340,6 +368,10 @@ static bool put_atom(Graph *g, uint32_t i)
     }
     if (is_kind(g, i, "GlobalVar"))
         return put(g, TV_GLOBAL, name_of(g, i));
+    if (is_kind(g, i, "Constructor"))
+        return put_name(g, i);
+    if (is_kind(g, i, "Op"))
+        return put_op(g, i);
     return put(g, TV_LOCAL, name_of(g, i));
 }
 
@@ -353,38 +385,42 @@ static bool put_atoms(Graph *g, uint32_t list)
 
 static bool put_call(Graph *g, uint32_t i)
 {
-    uint32_t    op = field(g, i, "op"), args = field(g, i, "args"), attrs = field(g, i, "attrs");
-    const char *name = json_string_value(json_object_get(node_at(g, op), "repr_str"));
+    uint32_t op = field(g, i, "op"), args = field(g, i, "args"), attrs = field(g, i, "attrs");
 
     if (!is_kind(g, op, "Op"))
         return put_atom(g, op) && put_signs(g, "(") && put_atoms(g, args) && put_signs(g, ")");
-    name = name ? name : attr_of(g, op, "name");
-    return name && put(g, TV_WORD, name) && put_signs(g, "(") && put_atoms(g, args) &&
+    return put_op(g, op) && put_signs(g, "(") && put_atoms(g, args) &&
            put_attrs(g, attrs, count_of(g, args) > 0) && put_signs(g, ")");
 }
 
-/* (%x: type, ..) -> type { .. } */
+/* What is known of the type of a variable; 0: nothing. */
+static uint32_t type_of_var(const Graph *g, uint32_t v)
+{
+    uint32_t t = field(g, v, "type_annotation");
+
+    t = t && !is_kind(g, t, "IncompleteType") ? t : field(g, v, "_checked_type_");
+    return is_kind(g, t, "IncompleteType") ? 0 : t;
+}
+
+/* [A](%x: type, ..) -> type { .. } */
 static bool put_function(Graph *g, uint32_t i, bool entry)
 {
     uint32_t      params = field(g, i, "params"), attrs = field(g, i, "attrs"), ret, names = 0;
     uint32_t      type = field(g, i, "_checked_type_"), dict = field(g, attrs, "__dict__");
     const json_t *keys = json_object_get(node_at(g, dict), "keys");
 
-    if (!put_signs(g, "("))
+    if (!put_brackets(g, field(g, i, "type_params")) || !put_signs(g, "("))
         return false;
     for (uint32_t k = 0; k < count_of(g, params); k++) {
-        uint32_t v = item(g, params, k), t = field(g, v, "type_annotation");
+        uint32_t v = item(g, params, k), t = type_of_var(g, v);
 
         g->line = v;
         if (!is_kind(g, v, "Var"))
             return bad(g, E_PARSE_MODEL, "a parameter is no variable");
         if (entry)
             g->names[identity(g, v)] = parameter_name(g, v);
-        t = is_kind(g, t, "TensorType") || is_kind(g, t, "TupleType")
-                ? t
-                : field(g, v, "_checked_type_");
-        if ((k && !put_signs(g, ",")) || !put(g, TV_LOCAL, name_of(g, v)) || !put_signs(g, ":") ||
-            !put_type(g, t))
+        if ((k && !put_signs(g, ",")) || !put(g, TV_LOCAL, name_of(g, v)) ||
+            ((t || entry) && (!put_signs(g, ":") || !put_type(g, t))))
             return false;
     }
     for (uint32_t k = 0; k < count_of(g, dict); k++)
@@ -414,6 +450,81 @@ static bool put_if(Graph *g, uint32_t i)
            put_scope(g, field(g, i, "false_branch")) && put_signs(g, "}");
 }
 
+static bool put_pattern(Graph *g, uint32_t i);
+
+static bool put_patterns(Graph *g, uint32_t list)
+{
+    for (uint32_t k = 0; k < count_of(g, list); k++)
+        if ((k && !put_signs(g, ",")) || !put_pattern(g, item(g, list, k)))
+            return false;
+    return true;
+}
+
+static bool put_pattern_of(Graph *g, uint32_t i)
+{
+    uint32_t list = field(g, i, "patterns");
+
+    if (is_kind(g, i, "PatternWildcard"))
+        return put(g, TV_WORD, "_");
+    if (is_kind(g, i, "PatternVar"))
+        return put(g, TV_LOCAL, name_of(g, field(g, i, "var")));
+    if (is_kind(g, i, "PatternConstructor") && !put_name(g, field(g, i, "constructor")))
+        return false;
+    if (!is_kind(g, i, "PatternConstructor") && !is_kind(g, i, "PatternTuple"))
+        return bad(g, E_PARSE_MODEL, "a pattern of no kind that is known");
+    return is_kind(g, i, "PatternConstructor") && !count_of(g, list)
+               ? true
+               : put_signs(g, "(") && put_patterns(g, list) && put_signs(g, ")");
+}
+
+static bool put_pattern(Graph *g, uint32_t i)
+{
+    bool ok = g->depth < MAX_NESTED || bad(g, E_UNSUPPORTED, "patterns within patterns, too deep");
+
+    g->depth++;
+    ok = ok && put_pattern_of(g, i);
+    g->depth--;
+    return ok;
+}
+
+static bool put_match(Graph *g, uint32_t i)
+{
+    uint32_t clauses = field(g, i, "clauses");
+
+    if (!put(g, TV_WORD, "match") || !put_signs(g, "(") || !put_atom(g, field(g, i, "data")) ||
+        !put_signs(g, "){"))
+        return false;
+    for (uint32_t k = 0; k < count_of(g, clauses); k++) {
+        uint32_t clause = item(g, clauses, k);
+
+        if ((k && !put_signs(g, ",")) || !put_pattern(g, field(g, clause, "lhs")) ||
+            !put(g, TV_ARROW, "=>") || !put_signs(g, "{") ||
+            !put_scope(g, field(g, clause, "rhs")) || !put_signs(g, "}"))
+            return false;
+    }
+    return put_signs(g, "}");
+}
+
+/* ref(..), ref_read(..), ref_write(.., ..) */
+static bool put_reference(Graph *g, uint32_t i)
+{
+    bool        write = is_kind(g, i, "RefWrite"), make = is_kind(g, i, "RefCreate");
+    const char *word = make ? "ref" : write ? "ref_write" : "ref_read";
+
+    return put(g, TV_WORD, word) && put_signs(g, "(") &&
+           put_atom(g, field(g, i, make ? "value" : "ref")) &&
+           (!write || (put_signs(g, ",") && put_atom(g, field(g, i, "value")))) &&
+           put_signs(g, ")");
+}
+
+/* A function in a let may call itself by the name of it. */
+static bool is_own(const Graph *g, uint32_t i)
+{
+    uint32_t value = field(g, i, "value");
+
+    return is_kind(g, i, "Let") && is_kind(g, value, "Function") && g->state[value] != NODE_BOUND;
+}
+
 /* %i = ..; of a node whose needs are bound. */
 static bool put_node(Graph *g, uint32_t i)
 {
@@ -423,7 +534,10 @@ static bool put_node(Graph *g, uint32_t i)
     if (!put(g, TV_LOCAL, name_of(g, let ? field(g, i, "var") : i)) || !put_signs(g, "="))
         return false;
     if (let) {
-        if (!put_atom(g, field(g, i, "value")))
+        uint32_t value = field(g, i, "value");
+
+        if (!(is_own(g, i) ? put(g, TV_WORD, "fn") && put_function(g, value, false)
+                           : put_atom(g, value)))
             return false;
     } else if (is_kind(g, i, "Call")) {
         if (!put_call(g, i))
@@ -446,12 +560,16 @@ static bool put_node(Graph *g, uint32_t i)
     } else if (is_kind(g, i, "Function")) {
         if (!put(g, TV_WORD, "fn") || !put_function(g, i, false))
             return false;
+    } else if (is_kind(g, i, "Match")) {
+        if (!put_match(g, i))
+            return false;
+    } else if (is_kind(g, i, "RefCreate") || is_kind(g, i, "RefRead") ||
+               is_kind(g, i, "RefWrite")) {
+        if (!put_reference(g, i))
+            return false;
     } else {
-        bad(g, E_UNSUPPORTED,
-            intern_printf(g->c->strings, "'%s', of data types, references or programs",
-                          kind_of(g, i)));
-        diag_hint(g->c->diags, "%s", TV_EVALUATE);
-        return false;
+        return bad(g, E_UNSUPPORTED,
+                   intern_printf(g->c->strings, "'%s' is no expression of Relay", kind_of(g, i)));
     }
     return put_signs(g, ";");
 }
@@ -459,7 +577,7 @@ static bool put_node(Graph *g, uint32_t i)
 static bool is_atom(const Graph *g, uint32_t i)
 {
     return is_kind(g, i, "Var") || is_kind(g, i, "Constant") || is_kind(g, i, "GlobalVar") ||
-           is_kind(g, i, "Op");
+           is_kind(g, i, "Op") || is_kind(g, i, "Constructor");
 }
 
 static bool need_one(Graph *g, NodeList *todo, uint32_t i)
@@ -479,14 +597,16 @@ static bool need_one(Graph *g, NodeList *todo, uint32_t i)
 static bool need(Graph *g, NodeList *todo, uint32_t i)
 {
     static const char *const fields[][2] = {
-        {"Call", "args"}, {"Tuple", "fields"}, {"TupleGetItem", "tuple_value"},
-        {"If", "cond"},   {"Let", "value"},    {"Call", "op"}};
+        {"Call", "args"},    {"Tuple", "fields"},    {"TupleGetItem", "tuple_value"},
+        {"If", "cond"},      {"Let", "value"},       {"Call", "op"},
+        {"Match", "data"},   {"RefCreate", "value"}, {"RefRead", "ref"},
+        {"RefWrite", "ref"}, {"RefWrite", "value"}};
 
     g->line = i;
     for (uint32_t k = 0; k < COUNT(fields); k++) {
         uint32_t at = is_kind(g, i, fields[k][0]) ? field(g, i, fields[k][1]) : 0;
 
-        if (!is_kind(g, i, fields[k][0]))
+        if (!is_kind(g, i, fields[k][0]) || is_own(g, i))
             continue;
         if (!is_kind(g, at, "Array") && !need_one(g, todo, at))
             return false;
@@ -561,14 +681,36 @@ static bool put_def(Graph *g, const char *name, uint32_t i)
            put_function(g, i, !strcmp(name, "main"));
 }
 
+/* type List[A] { Cons(A, List[A]), .. } */
+static bool put_type_def(Graph *g, uint32_t i)
+{
+    uint32_t ctors = field(g, i, "constructors");
+
+    g->line = i;
+    if (!put(g, TV_WORD, "type") || !put_name(g, field(g, i, "header")) ||
+        !put_brackets(g, field(g, i, "type_vars")) || !put_signs(g, "{"))
+        return false;
+    for (uint32_t k = 0; k < count_of(g, ctors); k++) {
+        uint32_t ctor = item(g, ctors, k);
+
+        if ((k && !put_signs(g, ",")) || !put_name(g, ctor) || !put_signs(g, "(") ||
+            !put_types(g, field(g, ctor, "inputs")) || !put_signs(g, ")"))
+            return false;
+    }
+    return put_signs(g, "}");
+}
+
 static bool put_module(Graph *g, uint32_t root)
 {
-    uint32_t map = field(g, root, "functions");
+    uint32_t map = field(g, root, "functions"), types = field(g, root, "type_definitions");
 
     if (is_kind(g, root, "Function"))
         return put_def(g, "main", root);
     if (!is_kind(g, root, "IRModule") && !is_kind(g, root, "Module"))
         return bad(g, E_UNSUPPORTED, "it is no module and no function");
+    for (uint32_t k = 0; k + 1 < count_of(g, types); k += 2)
+        if (!put_type_def(g, item(g, types, k + 1)))
+            return false;
     for (uint32_t k = 0; k + 1 < count_of(g, map); k += 2)
         if (!put_def(g, name_of(g, item(g, map, k)), item(g, map, k + 1)))
             return false;

@@ -128,15 +128,15 @@ static bool open_archive(Ctx *c, const char *path, Bytes tar, Bytes *text, Bytes
 /* ---- import ----------------------------------------------------------------------------------------- */
 
 typedef struct {
-    Ctx        *c;
-    const char *path;
-    Bytes       text, archived; /* values in the archive */
-    TvParser    parser;
-    TvParams    params;
-    TvParamList declared;
-    Shapes      shapes;
-    NamedValues inputs, results;
-    GlobalDefs  functions;
+    Ctx          *c;
+    const char   *path;
+    Bytes         text, archived; /* values in the archive */
+    TvParser      parser;
+    TvParams      params;
+    const TvFunc *main;
+    Shapes        shapes;
+    NamedValues   inputs, results;
+    GlobalDefs    functions;
 } TvImport;
 
 static bool open_file(Ctx *c, const char *path, Bytes file, Bytes *text, Bytes *params)
@@ -204,8 +204,8 @@ static bool check_params(TvImport *im)
     for (uint32_t i = 0; i < im->params.n; i++) {
         bool found = false;
 
-        for (uint32_t k = 0; k < im->declared.n; k++)
-            found |= im->declared.at[k].name == im->params.at[i]->name;
+        for (uint32_t k = 0; k < im->main->params.n; k++)
+            found |= im->main->params.at[k].name == im->params.at[i]->name;
         if (found)
             continue;
         error_at(im->c, E_IMPORT, (Loc){.file = im->params.path}, "'%s' is no parameter of @main",
@@ -229,8 +229,13 @@ static const Expr *main_param(TvImport *im, const TvParam *x, const ImportOption
     const Type        *type;
     const Expr        *e;
 
-    if (!x->tensor)
-        return error_at(c, E_UNSUPPORTED, x->loc, "'%%%s' is no tensor", x->name);
+    if (!x->tensor) {
+        error_at(c, E_UNSUPPORTED, x->loc, "'%%%s' is no tensor, or its type is not written",
+                 x->name);
+        diag_hint(c->diags, "relay.transform.InferType() before the module is written fills types "
+                            "in; data has to be made of tensors in @main");
+        return NULL;
+    }
     if (k && !value) {
         if (x->type && k->type != x->type)
             return error_at(c, E_IMPORT, x->loc, "'%%%s' is %s, and %s in '%s'", x->name,
@@ -246,25 +251,26 @@ static const Expr *main_param(TvImport *im, const TvParam *x, const ImportOption
     return e;
 }
 
-static bool bind_inputs(TvImport *im, const ImportOptions *o)
+/* The values of main's parameters; NULL with an error. */
+static const Expr **bind_inputs(TvImport *im, const ImportOptions *o)
 {
-    uint32_t before = diag_errors(im->c->diags);
+    uint32_t     before = diag_errors(im->c->diags);
+    const Expr **args = NEW_ARRAY(im->c->arena, const Expr *, im->main->params.n + 1);
 
     im->shapes = shapes_new(im->c, o);
-    for (uint32_t i = 0; i < im->declared.n; i++) {
-        const TvParam *x = &im->declared.at[i];
+    for (uint32_t i = 0; i < im->main->params.n; i++) {
+        const TvParam *x = &im->main->params.at[i];
 
         if (x->tensor && !map_get(im->params.index, PTR_KEY(x->name)))
             shapes_see(&im->shapes, x->name, x->rank, x->dims);
     }
-    for (uint32_t i = 0; i < im->declared.n; i++) {
-        const TvParam *x = &im->declared.at[i];
-
-        tv_bind(&im->parser, x->name, main_param(im, x, o));
-    }
+    for (uint32_t i = 0; i < im->main->params.n; i++)
+        args[i] = main_param(im, &im->main->params.at[i], o);
     return shapes_check(&im->shapes, (Loc){.file = im->path}, im->inputs.names.n,
                         im->inputs.names.at) &&
-           diag_errors(im->c->diags) == before;
+                   diag_errors(im->c->diags) == before
+               ? args
+               : NULL;
 }
 
 /* Fields of a tuple are results, as many tuples as there are. */
@@ -311,11 +317,12 @@ const Module *tvm_import(Ctx *c, const char *path, Bytes file, const ImportOptio
 {
     TvImport    im = {.c = c, .path = path, .parser = {.c = c}};
     NamedValues none = {0};
-    const Expr *body;
+    const Expr *body, **args;
 
     if (!open_file(c, path, file, &im.text, &im.archived) || !read_tokens(&im) ||
-        !tv_begin(&im.parser, &im.declared, &im.functions) || !open_params(&im, o, files) ||
-        !check_params(&im) || !bind_inputs(&im, o) || !(body = tv_body(&im.parser)))
+        !(im.main = tv_parse(&im.parser)) || !open_params(&im, o, files) || !check_params(&im) ||
+        !(args = bind_inputs(&im, o)) ||
+        !(body = tv_eval(&im.parser, im.main, args, &im.functions)))
         return NULL;
     if ((!o->only_tensors && !add_results(&im, body)) ||
         !results_ask(c, &im.results, o, &none, (Loc){.file = path}) ||

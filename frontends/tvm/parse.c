@@ -1,34 +1,72 @@
-/* The grammar: functions, bindings, branches, tuples, calls.
+/* The grammar: tokens as terms.
  *
- * Data types, match and references are errors that name them.  A name is looked up in a map, and
- * what it meant before comes back where its block ends. */
+ * A name is looked up where it stands, so that a term says which value of which function it means;
+ * what a name meant before comes back where its block ends.  What terms come to is eval.c's. */
 #include "frontends/tvm/tvm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COPIED = 1 << 20 };
-
 /* ---- names ------------------------------------------------------------------------------------------ */
 
-void tv_bind(TvParser *p, const char *name, const Expr *value)
+/* A value of the function that is read, known by this name from here on. */
+static uint32_t bind(TvParser *p, const char *name)
 {
-    struct TvBound b = {name, map_get(p->names, PTR_KEY(name))};
+    struct TvBound *b = NEW(p->c->arena, struct TvBound);
 
+    *b = (struct TvBound){name, p->level, p->func->nslots++, map_get(p->names, PTR_KEY(name))};
     vec_push(p->c->arena, &p->bound, b);
-    map_put(p->names, PTR_KEY(name), (void *)(uintptr_t)value);
+    map_put(p->names, PTR_KEY(name), b);
+    return b->slot;
 }
 
 static void unbind(TvParser *p, uint32_t until)
 {
     while (p->bound.n > until) {
-        const struct TvBound *b = &p->bound.at[--p->bound.n];
+        const struct TvBound *b = p->bound.at[--p->bound.n];
 
         map_put(p->names, PTR_KEY(b->name), (void *)(uintptr_t)b->before);
     }
 }
 
+/* ---- terms ------------------------------------------------------------------------------------------ */
+
+typedef VEC(const TvTerm *) TermList;
+
+static TvTerm *term(TvParser *p, TvTermKind kind, const TvToken *at, uint32_t n,
+                    const TvTerm *const *kids)
+{
+    TvTerm        *t = NEW(p->c->arena, TvTerm);
+    const TvTerm **own = NEW_ARRAY(p->c->arena, const TvTerm *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        own[i] = kids[i];
+    *t = (TvTerm){.kind = kind, .at = at, .n = n, .kids = own};
+    return t;
+}
+
+static const TvTerm *parse_expr(TvParser *p);
+static const TvTerm *parse_value(TvParser *p, const char *name);
+static const TvTerm *parse_atom(TvParser *p, const char *name);
+
 /* ---- functions -------------------------------------------------------------------------------------- */
+
+/* %x {virtual_device_=..}: type */
+static bool parse_param(TvParser *p, TvParam *out)
+{
+    TvAttr ignored;
+
+    *out = (TvParam){.loc = tv_place(p, tv_peek(p)), .name = tv_peek(p)->text};
+    out->loc.name = out->name;
+    if (tv_peek(p)->kind != TV_LOCAL)
+        return tv_expected(p, "a parameter") != NULL;
+    p->at++;
+    if (tv_accept(p, "{"))
+        while (!tv_accept(p, "}"))
+            if (!tv_at_attr(p) ? tv_expected(p, "'}'") == NULL : !tv_parse_attr(p, &ignored))
+                return false;
+    return !tv_accept(p, ":") || tv_parse_type(p, out);
+}
 
 /* (%x: type, .., Primitive=1), behind its bracket. */
 static bool parse_params(TvParser *p, TvParamList *out, TextList *results)
@@ -46,23 +84,13 @@ static bool parse_params(TvParser *p, TvParamList *out, TextList *results)
                 if (a.value.list[i].kind == TV_STRING)
                     vec_push(p->c->arena, results, a.value.list[i].text);
         } else {
-            TvParam x = {.loc = tv_place(p, tv_peek(p)), .name = tv_peek(p)->text};
+            TvParam x;
 
-            if (tv_peek(p)->kind != TV_LOCAL)
-                return tv_expected(p, "a parameter") != NULL;
-            p->at++;
-            if (!tv_accept(p, ":")) {
-                error_at(p->c, E_UNSUPPORTED, x.loc, "the type of '%%%s' is not written", x.name);
-                diag_hint(p->c->diags, "relay.transform.InferType() before the module is written "
-                                       "fills it in");
+            if (!parse_param(p, &x))
                 return false;
-            }
-            x.loc.name = x.name;
             if (map_get(seen, PTR_KEY(x.name)))
                 return error_at(p->c, E_IMPORT, x.loc, "'%%%s' is there twice", x.name);
             map_put(seen, PTR_KEY(x.name), p);
-            if (!tv_parse_type(p, &x))
-                return false;
             vec_push(p->c->arena, out, x);
         }
         if (!tv_accept(p, ",") && !tv_is_sign(p, ")"))
@@ -71,144 +99,183 @@ static bool parse_params(TvParser *p, TvParamList *out, TextList *results)
     return true;
 }
 
-static bool parse_head(TvParser *p, TvParamList *params, TvParam *ret, TextList *results)
+bool tv_parse_func(TvParser *p, TvFunc *f, TextList *results)
 {
-    if (tv_is_sign(p, "<")) {
-        error_at(p->c, E_UNSUPPORTED, tv_place(p, tv_peek(p)),
-                 "a function with parameters that are types");
+    TvFunc  *outer = p->func;
+    uint32_t bound = p->bound.n, vars = p->vars.n;
+    TvParam  ret = {0};
+
+    if (!tv_parse_vars(p) || !tv_want(p, "(") || !parse_params(p, &f->params, results) ||
+        (tv_accept(p, "->") && !tv_parse_type(p, &ret)) || !tv_want(p, "{"))
         return false;
-    }
-    if (!tv_want(p, "(") || !parse_params(p, params, results))
+    f->ret = ret.type;
+    p->func = f;
+    p->level++;
+    for (uint32_t i = 0; i < f->params.n; i++)
+        bind(p, f->params.at[i].name);
+    if (!(f->body = parse_expr(p)) || !tv_want(p, "}"))
         return false;
-    return !tv_accept(p, "->") || tv_parse_type(p, ret);
+    unbind(p, bound);
+    tv_drop_vars(p, vars);
+    p->level--;
+    p->func = outer;
+    return true;
 }
 
-/* The variables of parameters, all of which have types; NULL with an error. */
-static const Expr **bind_params(TvParser *p, const TvParamList *params)
+static const TvTerm *parse_local_func(TvParser *p, const char *name)
 {
-    const Expr **vars = NEW_ARRAY(p->c->arena, const Expr *, params->n + 1);
+    const TvToken *at = tv_next(p);
+    TvFunc        *f = NEW(p->c->arena, TvFunc);
+    TvTerm        *t = term(p, TERM_FUNC, at, 0, NULL);
 
-    for (uint32_t i = 0; i < params->n; i++) {
-        const TvParam *x = &params->at[i];
+    *f = (TvFunc){.name = name, .at = at};
+    t->u.func = f;
+    return tv_parse_func(p, f, NULL) ? t : NULL;
+}
 
-        if (!x->type) {
-            error_at(p->c, E_UNSUPPORTED, x->loc,
-                     "'%%%s': a type of dimensions that are not known, or of a function", x->name);
-            return NULL;
-        }
-        vars[i] = expr_var(p->c, x->name, x->type, x->loc);
-        tv_bind(p, x->name, vars[i]);
+/* ---- patterns --------------------------------------------------------------------------------------- */
+
+static const TvPattern *parse_pattern(TvParser *p);
+
+/* (.., ..), if it is there. */
+static bool parse_patterns(TvParser *p, TvPattern *out)
+{
+    VEC(const TvPattern *) kids = {0};
+
+    if (!tv_accept(p, "("))
+        return true;
+    while (!tv_accept(p, ")")) {
+        const TvPattern *k = parse_pattern(p);
+
+        if (!k)
+            return false;
+        vec_push(p->c->arena, &kids, k);
+        if (!tv_accept(p, ",") && !tv_is_sign(p, ")"))
+            return tv_expected(p, "')'") != NULL;
     }
-    return vars;
+    out->n = kids.n;
+    out->kids = kids.at;
+    return true;
 }
 
-/* Behind its head: { .. } */
-static const Expr *parse_func(TvParser *p, const TvParamList *params, Loc loc)
+static void *no_constructor(TvParser *p, const TvToken *t)
 {
-    uint32_t     before = p->bound.n;
-    const Expr **vars = bind_params(p, params), *body;
-
-    if (!vars || !tv_want(p, "{") || !(body = tv_body(p)))
-        return NULL;
-    unbind(p, before);
-    return expr_func(p->c, params->n, vars, body, (FuncData){0}, loc);
+    error_at(p->c, E_IMPORT, tv_place(p, t), "there is no constructor '%s'", t->text);
+    return NULL;
 }
 
-static const Expr *parse_local_func(TvParser *p)
+static bool read_pattern(TvParser *p, TvPattern *out)
 {
-    Loc         loc = tv_place(p, tv_peek(p));
-    TvParamList params = {0};
-    TvParam     ret = {0};
+    const TvToken *t = tv_peek(p);
 
+    *out = (TvPattern){.kind = TV_WILD};
+    if (tv_is_sign(p, "(")) {
+        out->kind = TV_FIELDS;
+        return parse_patterns(p, out);
+    }
+    if (t->kind != TV_LOCAL && t->kind != TV_WORD)
+        return tv_expected(p, "a pattern") != NULL;
     p->at++;
-    return parse_head(p, &params, &ret, NULL) ? parse_func(p, &params, loc) : NULL;
+    if (t->kind == TV_LOCAL) {
+        out->kind = TV_BIND;
+        out->slot = bind(p, t->text);
+        return !tv_accept(p, ":") || tv_parse_type(p, &(TvParam){0});
+    }
+    if (!strcmp(t->text, "_"))
+        return true;
+    out->kind = TV_CTOR;
+    if (!(out->ctor = map_get(p->ctors, PTR_KEY(t->text))))
+        return no_constructor(p, t) != NULL;
+    return parse_patterns(p, out) &&
+           (out->n == out->ctor->nfields ||
+            error_at(p->c, E_IMPORT, tv_place(p, t), "'%s' has %u fields, not %u", t->text,
+                     out->ctor->nfields, out->n));
+}
+
+static const TvPattern *parse_pattern(TvParser *p)
+{
+    TvPattern *out = NEW(p->c->arena, TvPattern);
+    bool       ok = tv_deeper(p) && read_pattern(p, out);
+
+    p->depth--;
+    return ok ? out : NULL;
+}
+
+/* match (data) { Cons(%x, _) => .., Nil => .. }; match? need not have all cases */
+static const TvTerm *parse_match(TvParser *p)
+{
+    const TvToken *at = tv_next(p);
+    TermList       kids = {0};
+    VEC(const TvPattern *) patterns = {0};
+    const TvTerm *e;
+    TvTerm       *t;
+
+    tv_accept(p, "?");
+    if (!(e = parse_atom(p, NULL)) || !tv_want(p, "{"))
+        return NULL;
+    vec_push(p->c->arena, &kids, e);
+    while (!tv_accept(p, "}")) {
+        uint32_t         before = p->bound.n;
+        const TvPattern *pattern = parse_pattern(p);
+
+        if (!pattern || !tv_want(p, "=>") || !(e = parse_expr(p)))
+            return NULL;
+        unbind(p, before);
+        vec_push(p->c->arena, &patterns, pattern);
+        vec_push(p->c->arena, &kids, e);
+        if (!tv_accept(p, ",") && !tv_is_sign(p, "}"))
+            return tv_expected(p, "'}'");
+    }
+    t = term(p, TERM_MATCH, at, kids.n, kids.at);
+    t->u.match = patterns.at;
+    return t;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------ */
 
-typedef struct {
-    VEC(const Expr *) in;
-    VEC(TvAttr) attrs;
-} Args;
-
-static const Expr *parse_expr(TvParser *p);
-
-static bool parse_args(TvParser *p, Args *out)
+/* callee(arguments, attributes), behind its bracket. */
+static const TvTerm *parse_call(TvParser *p, const TvTerm *callee, const char *name)
 {
+    TermList kids = {0};
+    VEC(TvAttr) attrs = {0};
+    TvTerm *t;
+
+    vec_push(p->c->arena, &kids, callee);
     while (!tv_accept(p, ")")) {
         if (tv_at_attr(p)) {
             TvAttr a = {0};
 
             if (!tv_parse_attr(p, &a))
-                return false;
-            vec_push(p->c->arena, &out->attrs, a);
+                return NULL;
+            vec_push(p->c->arena, &attrs, a);
         } else {
-            const Expr *e = parse_expr(p);
+            const TvTerm *e = parse_expr(p);
 
             if (!e)
-                return false;
-            vec_push(p->c->arena, &out->in, e);
+                return NULL;
+            vec_push(p->c->arena, &kids, e);
         }
         if (!tv_accept(p, ",") && !tv_is_sign(p, ")"))
-            return tv_expected(p, "')'") != NULL;
+            return tv_expected(p, "')'");
     }
-    return true;
-}
-
-static const Expr *call_op_of(TvParser *p, const TvToken *t, const char *name)
-{
-    Args   args = {0};
-    TvNode n = {.b = {p->c, tv_place(p, t), t->text}, .row = tv_row(t->text)};
-
-    p->at++;
-    if (!tv_want(p, "(") || !parse_args(p, &args))
-        return NULL;
-    n.b.loc.name = name ? name : t->text;
-    n.nin = args.in.n;
-    n.in = args.in.at;
-    n.nattrs = args.attrs.n;
-    n.attrs = args.attrs.at;
-    return tv_convert(&n);
-}
-
-static bool check_call(TvParser *p, const TvToken *t, const Type *f, const Args *args)
-{
-    bool fits = f->n == args->in.n;
-
-    for (uint32_t i = 0; fits && i < f->n; i++)
-        fits = args->in.at[i]->type == f->parts[i];
-    return fits ||
-           error_at(p->c, E_IMPORT, tv_place(p, t), "the arguments do not fit '%s'", t->text);
-}
-
-static const Expr *call_func(TvParser *p, const TvToken *t, const Expr *f)
-{
-    Args        args = {0};
-    const Expr *e;
-
-    if (!parse_args(p, &args))
-        return NULL;
-    if (!f->type || f->type->kind != TYPE_FUNC) {
-        error_at(p->c, E_IMPORT, tv_place(p, t), "'%s' is no function", t->text);
-        return NULL;
-    }
-    if (!check_call(p, t, f->type, &args))
-        return NULL;
-    if (f->kind != EXPR_FUNC)
-        return expr_apply(p->c, f, args.in.n, args.in.at, tv_place(p, t));
-    p->copied += expr_post_order(p->c, func_body(f)).n;
-    if (p->copied > MAX_COPIED) {
-        error_at(p->c, E_UNSUPPORTED, tv_place(p, t), "local functions come to more than %d nodes",
-                 MAX_COPIED);
-        return NULL;
-    }
-    e = expr_bind(p->c, func_body(f), args.in.n, f->kids, args.in.at);
-    return e;
+    t = term(p, TERM_CALL, callee->at, kids.n, kids.at);
+    t->name = name;
+    t->u.call.n = attrs.n;
+    t->u.call.at = attrs.at;
+    return t;
 }
 
 /* ---- expressions ------------------------------------------------------------------------------------ */
 
-static const Expr *scalar(TvParser *p, DType t, const TvValue *v, Loc loc)
+static const TvTerm *constant(TvParser *p, const TvToken *at, const Expr *e)
+{
+    TvTerm *t = term(p, TERM_CONST, at, 0, NULL);
+
+    t->u.constant = e;
+    return t;
+}
+
+static const TvTerm *scalar(TvParser *p, const TvToken *at, DType t, const TvValue *v)
 {
     void *cell = arena_alloc(p->c->arena, 8);
 
@@ -216,19 +283,21 @@ static const Expr *scalar(TvParser *p, DType t, const TvValue *v, Loc loc)
         dtype_put_i(t, cell, v->i);
     else
         dtype_put_f(t, cell, v->f);
-    return expr_const(
-        p->c,
-        const_new(p->c, "scalar", type_tensor_i64(p->c, t, 0, NULL), (Bytes){cell, dtype_bytes(t)}),
-        loc);
+    return constant(p, at,
+                    expr_const(p->c,
+                               const_new(p->c, "scalar", type_tensor_i64(p->c, t, 0, NULL),
+                                         (Bytes){cell, dtype_bytes(t)}),
+                               tv_place(p, at)));
 }
 
-static const Expr *parse_tuple(TvParser *p, Loc loc)
+/* A tuple, or an expression in brackets. */
+static const TvTerm *parse_tuple(TvParser *p, const TvToken *at)
 {
-    VEC(const Expr *) fields = {0};
-    bool comma = false;
+    TermList fields = {0};
+    bool     comma = false;
 
     while (!tv_accept(p, ")")) {
-        const Expr *e = parse_expr(p);
+        const TvTerm *e = parse_expr(p);
 
         if (!e)
             return NULL;
@@ -237,44 +306,46 @@ static const Expr *parse_tuple(TvParser *p, Loc loc)
         if (!comma && !tv_is_sign(p, ")"))
             return tv_expected(p, "')'");
     }
-    return fields.n == 1 && !comma ? fields.at[0] : expr_tuple(p->c, fields.n, fields.at, loc);
+    return fields.n == 1 && !comma ? fields.at[0] : term(p, TERM_TUPLE, at, fields.n, fields.at);
 }
 
-static const Expr *parse_block(TvParser *p)
+static const TvTerm *parse_block(TvParser *p)
 {
-    uint32_t    before = p->bound.n;
-    const Expr *e;
+    const TvTerm *e;
 
-    if (!tv_want(p, "{") || !(e = tv_body(p)))
-        return NULL;
-    unbind(p, before);
-    return e;
+    return tv_want(p, "{") && (e = parse_expr(p)) && tv_want(p, "}") ? e : NULL;
 }
 
-static const Expr *parse_if(TvParser *p, Loc loc)
+static const TvTerm *parse_if(TvParser *p)
 {
-    const Expr *cond, *then, *other;
-    int64_t     cells;
+    const TvToken *at = tv_next(p);
+    const TvTerm  *kids[3];
 
-    p->at++;
-    if (!tv_want(p, "(") || !(cond = parse_expr(p)) || !tv_want(p, ")") || !(then = parse_block(p)))
+    if (!tv_want(p, "(") || !(kids[0] = parse_expr(p)) || !tv_want(p, ")") ||
+        !(kids[1] = parse_block(p)))
         return NULL;
     if (!tv_is_word(p, "else"))
         return tv_expected(p, "'else'");
     p->at++;
-    if (!(other = parse_block(p)))
-        return NULL;
-    if (!expr_is_tensor(cond) || !type_elems(cond->type, &cells) || cells != 1 ||
-        cond->type->n != 0 || then->type != other->type) {
-        error_at(p->c, E_IMPORT, loc, "a condition of %s, branches of %s and %s",
-                 type_text(p->c, cond->type), type_text(p->c, then->type),
-                 type_text(p->c, other->type));
-        return NULL;
-    }
-    return expr_if(p->c, cond, then, other, loc);
+    return (kids[2] = parse_block(p)) ? term(p, TERM_IF, at, 3, kids) : NULL;
 }
 
-static const Expr *parse_meta(TvParser *p)
+/* ref(value), ref_read(reference), ref_write(reference, value) */
+static const TvTerm *parse_reference(TvParser *p, TvTermKind kind)
+{
+    const TvToken *at = tv_next(p);
+    const TvTerm  *kids[2] = {0};
+    uint32_t       n = kind == TERM_WRITE ? 2 : 1;
+
+    if (!tv_want(p, "("))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if ((i && !tv_want(p, ",")) || !(kids[i] = parse_expr(p)))
+            return NULL;
+    return tv_want(p, ")") ? term(p, kind, at, n, kids) : NULL;
+}
+
+static const TvTerm *parse_meta(TvParser *p)
 {
     const TvToken *t = tv_next(p);
     Loc            loc = tv_place(p, t);
@@ -288,86 +359,103 @@ static const Expr *parse_meta(TvParser *p)
     } else if (t->number >= p->nconsts) {
         error_at(p->c, E_IMPORT, loc, "constant %u of %u", t->number, p->nconsts);
     } else {
-        return expr_const(p->c, p->consts[t->number], loc);
+        return constant(p, t, expr_const(p->c, p->consts[t->number], loc));
     }
     return NULL;
 }
 
-static const Expr *parse_global(TvParser *p)
+static const TvTerm *parse_global(TvParser *p)
 {
     const TvToken *t = tv_next(p);
 
     for (uint32_t i = 0; i < p->defs.n; i++)
         if (p->defs.at[i].name == t->text) {
-            if (p->defs.at[i].type)
-                return expr_global(p->c, t->text, p->defs.at[i].type, tv_place(p, t));
-            error_at(p->c, E_UNSUPPORTED, tv_place(p, t), "the type of '@%s' is not written",
-                     t->text);
-            return NULL;
+            TvTerm *g = term(p, TERM_GLOBAL, t, 0, NULL);
+
+            g->u.def = i;
+            return g;
         }
     error_at(p->c, E_IMPORT, tv_place(p, t), "there is no function '@%s'", t->text);
     return NULL;
 }
 
-static const Expr *parse_word(TvParser *p, const char *name)
+/* A constructor, which is called without brackets if it has no fields, or an operator. */
+static const TvTerm *parse_name(TvParser *p)
 {
-    static const char *const refused[] = {"match", "ref", "ref_read", "ref_write", "free_var"};
-    const TvToken           *t = tv_peek(p);
+    const TvToken *t = tv_next(p);
+    const TvCtor  *k = map_get(p->ctors, PTR_KEY(t->text));
+    TvTerm        *e = term(p, k ? TERM_CTOR : TERM_OP, t, 0, NULL);
 
-    for (uint32_t i = 0; i < COUNT(refused); i++)
-        if (!strcmp(t->text, refused[i])) {
-            error_at(p->c, E_UNSUPPORTED, tv_place(p, t),
-                     "'%s', of data types, references or parts of "
-                     "programs",
-                     t->text);
-            diag_hint(p->c->diags, "%s", TV_EVALUATE);
-            return NULL;
-        }
+    if (k)
+        e->u.ctor = k;
+    if (k && !k->nfields && !tv_is_sign(p, "("))
+        return term(p, TERM_CALL, t, 1, (const TvTerm *[]){e});
+    if (k || tv_row(t->text))
+        return e;
+    p->at--;
+    return tv_expected(p, "an expression");
+}
+
+static const TvTerm *parse_word(TvParser *p, const char *name)
+{
+    const TvToken *t = tv_peek(p);
+
     if (!strcmp(t->text, "if"))
-        return parse_if(p, tv_place(p, t));
+        return parse_if(p);
     if (!strcmp(t->text, "fn"))
-        return parse_local_func(p);
+        return parse_local_func(p, name);
+    if (!strcmp(t->text, "ref"))
+        return parse_reference(p, TERM_REF);
+    if (!strcmp(t->text, "ref_read"))
+        return parse_reference(p, TERM_READ);
+    if (!strcmp(t->text, "ref_write"))
+        return parse_reference(p, TERM_WRITE);
     if (!strcmp(t->text, "True") || !strcmp(t->text, "False")) {
         TvValue v = {.i = *t->text == 'T', .f = *t->text == 'T'};
 
         p->at++;
-        return scalar(p, DT_BOOL, &v, tv_place(p, t));
+        return scalar(p, t, DT_BOOL, &v);
     }
     if (!strcmp(t->text, "inff")) {
         TvValue v = {.f = strtod("inf", NULL)};
 
         p->at++;
-        return scalar(p, DT_F32, &v, tv_place(p, t));
+        return scalar(p, t, DT_F32, &v);
     }
-    return t[1].kind == TV_SIGN && !strcmp(t[1].text, "(") ? call_op_of(p, t, name)
-                                                           : tv_expected(p, "an expression");
+    return parse_name(p);
 }
 
-static const Expr *parse_atom(TvParser *p, const char *name)
+static const TvTerm *parse_local(TvParser *p)
+{
+    const TvToken        *t = tv_next(p);
+    const struct TvBound *b = map_get(p->names, PTR_KEY(t->text));
+    TvTerm               *e;
+
+    if (!b) {
+        error_at(p->c, E_IMPORT, tv_place(p, t), "'%%%s' has no value here", t->text);
+        return NULL;
+    }
+    e = term(p, TERM_LOCAL, t, 0, NULL);
+    e->u.local.up = p->level - b->level;
+    e->u.local.slot = b->slot;
+    return e;
+}
+
+static const TvTerm *parse_first(TvParser *p, const char *name)
 {
     const TvToken *t = tv_peek(p);
-    const Expr    *e;
     TvValue        v;
     DType          type;
 
     switch (t->kind) {
-    case TV_LOCAL:
-        p->at++;
-        if (!(e = map_get(p->names, PTR_KEY(t->text)))) {
-            error_at(p->c, E_IMPORT, tv_place(p, t), "'%%%s' has no value here", t->text);
-            if (tv_is_sign(p, "("))
-                diag_hint(p->c->diags, "a local function that calls itself is not read: "
-                                       "relay.transform.LambdaLift() makes it one of the module");
-        }
-        return e;
+    case TV_LOCAL: return parse_local(p);
     case TV_GLOBAL: return parse_global(p);
     case TV_WORD: return parse_word(p, name);
     case TV_META: return parse_meta(p);
-    case TV_NUMBER:
-        return tv_parse_number(p, &type, &v) ? scalar(p, type, &v, tv_place(p, t)) : NULL;
+    case TV_NUMBER: return tv_parse_number(p, &type, &v) ? scalar(p, t, type, &v) : NULL;
     case TV_SIGN:
         if (tv_accept(p, "("))
-            return parse_tuple(p, tv_place(p, t));
+            return parse_tuple(p, t);
         break;
     case TV_ARROW:
     case TV_TEXT:
@@ -376,187 +464,165 @@ static const Expr *parse_atom(TvParser *p, const char *name)
     return tv_expected(p, "an expression");
 }
 
-static const Expr *parse_named(TvParser *p, const char *name)
+/* .0, behind its dot */
+static const TvTerm *parse_part(TvParser *p, const TvTerm *e)
 {
-    const TvToken *t = tv_peek(p);
-    const Expr    *e = tv_deeper(p) ? parse_atom(p, name) : NULL;
+    DType   type;
+    TvValue v;
+    TvTerm *part;
 
-    while (e) {
-        if (tv_accept(p, "(")) {
-            e = call_func(p, t, e);
-        } else if (tv_is_sign(p, ".")) {
-            DType   type;
-            TvValue v;
-
-            p->at++;
-            if (tv_peek(p)->kind != TV_NUMBER)
-                e = tv_expected(p, "the number of a part");
-            else if (!tv_parse_number(p, &type, &v))
-                e = NULL;
-            else if (!e->type || e->type->kind != TYPE_TUPLE || v.kind != TV_INT || v.i < 0 ||
-                     v.i >= e->type->n) {
-                error_at(p->c, E_IMPORT, tv_place(p, t), "'%s' has no part %lld", t->text,
-                         (long long)v.i);
-                e = NULL;
-            } else {
-                e = e->kind == EXPR_TUPLE ? e->kids[v.i]
-                                          : expr_proj(p->c, e, (uint32_t)v.i, tv_place(p, t));
-            }
-        } else {
-            break;
-        }
+    if (tv_peek(p)->kind != TV_NUMBER)
+        return tv_expected(p, "the number of a part");
+    if (!tv_parse_number(p, &type, &v))
+        return NULL;
+    if (v.kind != TV_INT || v.i < 0 || v.i > UINT32_MAX) {
+        p->at--;
+        return tv_expected(p, "the number of a part");
     }
+    part = term(p, TERM_PROJ, e->at, 1, &e);
+    part->u.index = (uint32_t)v.i;
+    return part;
+}
+
+/* Calls and parts are a loop: x.0(y)(z) is read without depth. */
+static const TvTerm *parse_postfix(TvParser *p, const char *name, bool calls)
+{
+    const TvTerm *e = tv_deeper(p) ? parse_first(p, name) : NULL;
+
+    while (e)
+        if (calls && tv_accept(p, "("))
+            e = parse_call(p, e, name);
+        else if (tv_accept(p, "."))
+            e = parse_part(p, e);
+        else
+            break;
     p->depth--;
     return e;
 }
 
-static const Expr *parse_expr(TvParser *p)
+static const TvTerm *parse_atom(TvParser *p, const char *name)
 {
-    return parse_named(p, NULL);
+    return parse_postfix(p, name, false);
 }
 
-const Expr *tv_body(TvParser *p)
+/* Signs between expressions; the longer one of two that begin alike first. */
+static const struct {
+    const char *signs, *op;
+    uint32_t    binds;
+} infix[] = {{"<=", "less_equal", 2}, {">=", "greater_equal", 2}, {"==", "equal", 1},
+             {"!=", "not_equal", 1},  {"<", "less", 2},           {">", "greater", 2},
+             {"+", "add", 3},         {"-", "subtract", 3},       {"*", "multiply", 4},
+             {"/", "divide", 4}};
+
+/* The row of `infix` that comes next; COUNT(infix): none. */
+static uint32_t next_infix(const TvParser *p)
 {
-    const Expr *e;
+    const TvToken *t = tv_peek(p);
+    uint32_t       i = 0;
+
+    for (; i < COUNT(infix); i++) {
+        const char *s = infix[i].signs;
+
+        if (t->kind == TV_SIGN && *t->text == s[0] &&
+            (!s[1] || (t[1].kind == TV_SIGN && *t[1].text == s[1])))
+            break;
+    }
+    return i;
+}
+
+/* Calls with signs that bind at least so firmly between them. */
+static const TvTerm *parse_infix(TvParser *p, const char *name, uint32_t binds)
+{
+    const TvTerm *e = parse_postfix(p, name, true);
+    uint32_t      row;
+
+    while (e && (row = next_infix(p)) < COUNT(infix) && infix[row].binds >= binds) {
+        TvToken      *at = NEW(p->c->arena, TvToken);
+        const TvTerm *kids[3] = {NULL, e, NULL};
+
+        *at = *tv_peek(p);
+        at->text = intern(p->c->strings, infix[row].op);
+        p->at += (uint32_t)strlen(infix[row].signs);
+        kids[0] = term(p, TERM_OP, at, 0, NULL);
+        if (!(kids[2] = parse_infix(p, NULL, infix[row].binds + 1)))
+            return NULL;
+        e = term(p, TERM_CALL, at, 3, kids);
+    }
+    return e;
+}
+
+/* What a name is bound to. */
+static const TvTerm *parse_value(TvParser *p, const char *name)
+{
+    if (tv_is_word(p, "match"))
+        return parse_match(p);
+    return tv_is_sign(p, "{") ? parse_block(p) : parse_infix(p, name, 0);
+}
+
+/* let %x: type = ..; or %0 = ..;  A function may call itself by its name. */
+static const TvTerm *parse_let(TvParser *p)
+{
+    const TvToken *t = tv_next(p);
+    uint32_t       slot = 0;
+    bool           func;
+    TvParam        type = {0};
+    const TvTerm  *e;
+    TvTerm        *let;
+
+    if (t->kind == TV_WORD && (t = tv_next(p))->kind != TV_LOCAL) {
+        p->at--;
+        return tv_expected(p, "a name");
+    }
+    if ((tv_accept(p, ":") && !tv_parse_type(p, &type)) || !tv_want(p, "="))
+        return NULL;
+    func = tv_is_word(p, "fn");
+    if (func)
+        slot = bind(p, t->text);
+    if (!(e = parse_value(p, t->text)))
+        return NULL;
+    let = term(p, TERM_LET, t, 1, &e);
+    let->u.let.slot = func ? slot : bind(p, t->text);
+    let->u.let.type = type.type;
+    return let;
+}
+
+static bool at_let(const TvParser *p)
+{
+    const TvToken *t = tv_peek(p);
+
+    return tv_is_word(p, "let") ||
+           (t->kind == TV_LOCAL && t[1].kind == TV_SIGN && *t[1].text == '=' &&
+            !(t[2].kind == TV_SIGN && *t[2].text == '='));
+}
+
+/* Bindings and what is done for its effect, each with its semicolon, and a result. */
+static const TvTerm *parse_list(TvParser *p)
+{
+    const TvToken *at = tv_peek(p);
+    uint32_t       before = p->bound.n;
+    TermList       kids = {0};
 
     for (;;) {
-        bool           let = tv_is_word(p, "let");
-        const TvToken *t = tv_peek(p) + let;
+        bool          let = at_let(p);
+        const TvTerm *e = let ? parse_let(p) : parse_value(p, NULL);
 
-        if (let || (t->kind == TV_LOCAL && t[1].kind == TV_SIGN && !strcmp(t[1].text, "="))) {
-            TvParam type = {0};
-
-            p->at += let;
-            if (tv_peek(p)->kind != TV_LOCAL)
-                return tv_expected(p, "a name");
-            p->at++;
-            if ((tv_accept(p, ":") && !tv_parse_type(p, &type)) || !tv_want(p, "=") ||
-                !(e = parse_named(p, t->text)) || !tv_want(p, ";"))
+        if (!e)
+            return NULL;
+        vec_push(p->c->arena, &kids, e);
+        if (let ? !tv_want(p, ";") : !tv_accept(p, ";")) {
+            if (let)
                 return NULL;
-            if (type.type && e->type != type.type) {
-                error_at(p->c, E_IMPORT, tv_place(p, t), "'%%%s' is said to be %s, and is %s",
-                         t->text, type_text(p->c, type.type), type_text(p->c, e->type));
-                return NULL;
-            }
-            tv_bind(p, t->text, e);
-        } else {
-            if (!(e = parse_expr(p)))
-                return NULL;
-            if (!tv_accept(p, ";"))
-                return tv_want(p, "}") ? e : NULL;
+            break;
         }
     }
+    unbind(p, before);
+    return kids.n == 1 ? kids.at[0] : term(p, TERM_BLOCK, at, kids.n, kids.at);
 }
 
-/* ---- modules ---------------------------------------------------------------------------------------- */
-
-/* Operators without a row, each once with the first place. */
-static bool survey(TvParser *p)
+static const TvTerm *parse_expr(TvParser *p)
 {
-    static const char *const words[] = {"fn",  "if",       "match",     "let", "def",
-                                        "ref", "ref_read", "ref_write", "type"};
-    Findings                 f = {.path = p->tokens.path, .noun = "call"};
-    uint32_t                 before = diag_errors(p->c->diags);
+    const TvTerm *e = tv_deeper(p) ? parse_list(p) : NULL;
 
-    for (uint32_t i = 0; i + 1 < p->tokens.n; i++) {
-        const TvToken *t = &p->tokens.at[i];
-        bool word = t->kind != TV_WORD || t[1].kind != TV_SIGN || strcmp(t[1].text, "(") != 0;
-
-        for (uint32_t k = 0; k < COUNT(words); k++)
-            word |= !strcmp(t->text, words[k]);
-        if (word || tv_row(t->text))
-            continue;
-        finding_add(
-            p->c, &f,
-            (Finding){.id = E_UNSUPPORTED_OP,
-                      .text = intern_printf(p->c->strings, "operator %s is not supported", t->text),
-                      .hint = tv_unknown_op(p->c, t->text),
-                      .first = i > 1 && t[-2].kind == TV_LOCAL ? t[-2].text : t->text,
-                      .ordinal = t->line,
-                      .count = 1});
-    }
-    findings_report(p->c, &f);
-    return diag_errors(p->c->diags) == before;
-}
-
-/* The heads of all functions, so that they may call those behind them. */
-static bool find_defs(TvParser *p)
-{
-    for (p->at = 0; tv_peek(p)->kind != TV_END;) {
-        TvParamList params = {0};
-        TvParam     ret = {0};
-        TvDef       d = {0};
-        VEC(const Type *) types = {0};
-        uint32_t braces = 0;
-        bool     known;
-
-        if (tv_is_word(p, "type") || tv_is_word(p, "extern")) {
-            error_at(p->c, E_UNSUPPORTED, tv_place(p, tv_peek(p)), "data types: '%s %s'",
-                     tv_peek(p)->text, tv_peek(p)[1].text);
-            diag_hint(p->c->diags, "%s", TV_EVALUATE);
-            return false;
-        }
-        if (!tv_is_word(p, "def"))
-            return tv_expected(p, "'def'") != NULL;
-        p->at++;
-        if (tv_peek(p)->kind != TV_GLOBAL)
-            return tv_expected(p, "the name of a function") != NULL;
-        d.name = tv_next(p)->text;
-        d.at = p->at;
-        for (uint32_t i = 0; i < p->defs.n; i++)
-            if (p->defs.at[i].name == d.name)
-                return error_at(p->c, E_IMPORT, tv_place(p, tv_peek(p)), "'@%s' is there twice",
-                                d.name);
-        if (!parse_head(p, &params, &ret, NULL))
-            return false;
-        known = ret.type != NULL;
-        for (uint32_t i = 0; i < params.n; i++) {
-            known &= params.at[i].type != NULL;
-            vec_push(p->c->scratch, &types, params.at[i].type);
-        }
-        d.type = known ? type_func(p->c, types.n, types.at, ret.type) : NULL;
-        vec_push(p->c->arena, &p->defs, d);
-        if (!tv_is_sign(p, "{"))
-            return tv_expected(p, "'{'") != NULL;
-        do {
-            if (tv_peek(p)->kind == TV_END)
-                return tv_expected(p, "'}'") != NULL;
-            braces += tv_is_sign(p, "{") ? 1u : tv_is_sign(p, "}") ? UINT32_MAX : 0u;
-            p->at++;
-        } while (braces);
-    }
-    return true;
-}
-
-bool tv_begin(TvParser *p, TvParamList *params, GlobalDefs *functions)
-{
-    const TvDef *entry = NULL;
-    TvParam      ret = {0};
-
-    p->names = map_new(p->c->arena);
-    if (!find_defs(p) || !survey(p))
-        return false;
-    for (uint32_t i = 0; i < p->defs.n; i++) {
-        const TvDef *d = &p->defs.at[i];
-        TvParamList  own = {0};
-        const Expr  *f;
-
-        if (!strcmp(d->name, "main")) {
-            entry = d;
-            continue;
-        }
-        p->at = d->at;
-        if (!parse_head(p, &own, &ret, NULL) ||
-            !(f = parse_func(p, &own, tv_place(p, &p->tokens.at[d->at - 1]))))
-            return false;
-        if (d->type && f->type != d->type)
-            return error_at(p->c, E_IMPORT, tv_place(p, &p->tokens.at[d->at - 1]),
-                            "'@%s' is said to be %s, and is %s", d->name, type_text(p->c, d->type),
-                            type_text(p->c, f->type));
-        vec_push(p->c->arena, functions, ((GlobalDef){d->name, f}));
-    }
-    if (!entry)
-        return error_at(p->c, E_IMPORT, (Loc){.file = p->tokens.path}, "there is no '@main'");
-    p->at = entry->at;
-    return parse_head(p, params, &ret, &p->results) && tv_want(p, "{");
+    p->depth--;
+    return e;
 }

@@ -126,7 +126,7 @@ static bool parse_tensor(TvParser *p, TvParam *out)
         if (out->rank == MAX_RANK)
             return error_at(p->c, E_UNSUPPORTED, tv_place(p, tv_peek(p)), "more than %d dimensions",
                             MAX_RANK);
-        if (tv_accept(p, "?"))
+        if (tv_accept(p, "?") || (tv_peek(p)->kind == TV_META && tv_next(p)))
             known = false;
         else if (tv_peek(p)->kind != TV_NUMBER)
             return tv_expected(p, "a dimension") != NULL;
@@ -171,15 +171,68 @@ static bool parse_type_tuple(TvParser *p, TvParam *out)
     return true;
 }
 
+bool tv_parse_vars(TvParser *p)
+{
+    if (!tv_accept(p, "["))
+        return true;
+    while (!tv_accept(p, "]")) {
+        if (tv_peek(p)->kind != TV_WORD)
+            return tv_expected(p, "the name of a type") != NULL;
+        vec_push(p->c->arena, &p->vars, tv_next(p)->text);
+        if (!tv_accept(p, ",") && !tv_is_sign(p, "]"))
+            return tv_expected(p, "']'") != NULL;
+    }
+    return true;
+}
+
+void tv_drop_vars(TvParser *p, uint32_t until)
+{
+    p->vars.n = until;
+}
+
+/* fn [A](List[A]) -> A, behind its fn. */
+static bool parse_func_type(TvParser *p)
+{
+    TvParam  args = {0}, ret = {0};
+    uint32_t vars = p->vars.n;
+    bool     ok = tv_parse_vars(p) && tv_want(p, "(") && parse_type_tuple(p, &args) &&
+              tv_want(p, "->") && tv_parse_type(p, &ret);
+
+    tv_drop_vars(p, vars);
+    return ok;
+}
+
+/* A parameter that is a type, or a data type of the module: List[Tensor[..]]. */
+static bool parse_named_type(TvParser *p, const TvToken *t)
+{
+    bool known = map_get(p->types, PTR_KEY(t->text)) != NULL;
+
+    for (uint32_t i = 0; !known && i < p->vars.n; i++)
+        known = p->vars.at[i] == t->text;
+    if (!known)
+        return error_at(p->c, E_IMPORT, tv_place(p, t), "there is no type '%s'", t->text);
+    if (!tv_accept(p, "["))
+        return true;
+    while (!tv_accept(p, "]")) {
+        if (!tv_parse_type(p, &(TvParam){0}))
+            return false;
+        if (!tv_accept(p, ",") && !tv_is_sign(p, "]"))
+            return tv_expected(p, "']'") != NULL;
+    }
+    return true;
+}
+
 static bool parse_type_at(TvParser *p, TvParam *out)
 {
     const TvToken *t = tv_peek(p);
 
     if (tv_accept(p, "("))
         return parse_type_tuple(p, out);
-    if (t->kind != TV_WORD)
+    if (t->kind != TV_WORD && t->kind != TV_META)
         return tv_expected(p, "a type") != NULL;
     p->at++;
+    if (t->kind == TV_META) /* one that was not known when it was written */
+        return true;
     if (!strcmp(t->text, "Tensor"))
         return parse_tensor(p, out);
     if (tv_dtype(t->text, &out->dtype)) {
@@ -187,13 +240,13 @@ static bool parse_type_at(TvParser *p, TvParam *out)
         out->type = type_tensor_i64(p->c, out->dtype, 0, NULL);
         return true;
     }
-    if (!strcmp(t->text, "fn")) {
-        TvParam args = {0}, ret = {0};
-        return tv_want(p, "(") && parse_type_tuple(p, &args) && tv_want(p, "->") &&
-               tv_parse_type(p, &ret);
-    }
-    error_at(p->c, E_UNSUPPORTED, tv_place(p, t), "type %s, a data type of the module", t->text);
-    return false;
+    if (!strcmp(t->text, "fn"))
+        return parse_func_type(p);
+    if (!strcmp(t->text, "ref"))
+        return tv_want(p, "(") && tv_parse_type(p, &(TvParam){0}) && tv_want(p, ")");
+    if (!strcmp(t->text, "_"))
+        return true;
+    return parse_named_type(p, t);
 }
 
 bool tv_parse_type(TvParser *p, TvParam *out)

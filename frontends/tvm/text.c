@@ -194,13 +194,13 @@ static bool lex_one(Lexer *x)
         x->at = p;
         return true;
     }
-    if (is_name(ch)) {
+    if (is_name(ch) && ch != '/') {
         p = name_end(x, from);
         push(x, TV_WORD, from, p, 0, from);
         x->at = p;
         return true;
     }
-    if (!strchr("(){}[]<>=,;:.?*+-^&", ch) || !ch)
+    if (!strchr("(){}[]<>=,;:.?*/+-^&!", ch) || !ch)
         return bad(x, "a character that means nothing here");
     push(x, TV_SIGN, from, from + 1, 0, from);
     x->at = from + 1;

@@ -11,7 +11,11 @@
  *   text.c       text as tokens
  *   graph.c      nodes that tvm.ir.save_json wrote as tokens
  *   read.c       tokens one after another; types, numbers, attributes
- *   parse.c      tokens as expressions: the grammar, names and what they stand for
+ *   parse.c      tokens as terms: the grammar, names and what they stand for
+ *   module.c     functions and data types of a module
+ *   eval.c       what terms come to: calls are converted, functions carried out
+ *   data.c       what is known of values while that is done
+ *   loop.c       functions that call themselves as the run decides
  *   values.c     arrays: .params files, constants of the metadata
  *   import.c     bids, inputs, results
  *   node.c       what converters ask of a call: attributes, layouts
@@ -19,8 +23,8 @@
  *   nn.c image.c tensor.c shape.c layout.c qnn.c random.c sparse.c boxes.c loss.c signal.c
  *                converters by family; dynamic.c those of sizes that are operands
  *
- * A value is bound to a name once, and text comes in order, so that calls are converted as they are
- * read.  Functions of the module are functions here; local ones are put where they are called. */
+ * Functions of the module from tensors to tensors are functions here.  All others, data types and
+ * references are carried out while the module is read: what is left are calls of operators. */
 #ifndef TVMCC_FRONTENDS_TVM_H
 #define TVMCC_FRONTENDS_TVM_H
 
@@ -181,36 +185,114 @@ const Expr *tv_rounded(const Build *b, const Expr *x); /* halves away from 0 */
 /* Of matrices, or of batches of them: BuildEinsum.product. */
 const Expr *tv_product(const Build *b, void *user, const Expr *x, const Expr *y);
 
-/* ---- the parser -------------------------------------------------------------------------------------- */
+/* ---- terms: programs as they are written ------------------------------------------------------------- */
 
 typedef struct {
     const char *name; /* interned; of a parameter, or NULL */
     Loc         loc;
-    const Type *type; /* NULL: not said, or not all dimensions are known: */
+    const Type *type; /* NULL: not said, or not all of it is known: */
     bool        tensor;
     DType       dtype;
     uint32_t    rank;
     InputDim    dims[MAX_RANK];
 } TvParam;
 typedef VEC(TvParam) TvParamList;
+
+/* A constructor of a data type. */
+typedef struct {
+    const char *name;
+    uint32_t    nfields;
+} TvCtor;
+
+typedef enum { TV_WILD, TV_BIND, TV_CTOR, TV_FIELDS } TvPatternKind;
+typedef struct TvPattern {
+    TvPatternKind                  kind;
+    uint32_t                       slot; /* BIND */
+    const TvCtor                  *ctor; /* CTOR */
+    uint32_t                       n;    /* CTOR, FIELDS */
+    const struct TvPattern *const *kids;
+} TvPattern;
+
+typedef enum {
+    TERM_CONST,
+    TERM_LOCAL,  /* u.local */
+    TERM_GLOBAL, /* u.def */
+    TERM_OP,     /* at->text */
+    TERM_CTOR,   /* u.ctor */
+    TERM_FUNC,   /* u.func */
+    TERM_TUPLE,  /* kids: fields */
+    TERM_PROJ,   /* kids: tuple; u.index */
+    TERM_CALL,   /* kids: callee, arguments; u.call */
+    TERM_LET,    /* kids: value; u.let.  Only in a block */
+    TERM_BLOCK,  /* kids: lets, and what is done for its effect; the result */
+    TERM_IF,     /* kids: condition, then, else */
+    TERM_MATCH,  /* kids: data, one body a clause; u.match */
+    TERM_REF,    /* kids: value */
+    TERM_READ,   /* kids: reference */
+    TERM_WRITE   /* kids: reference, value */
+} TvTermKind;
+typedef struct TvTerm {
+    TvTermKind                  kind;
+    const TvToken              *at;
+    const char                 *name; /* what it is bound to; NULL: nothing */
+    uint32_t                    n;
+    const struct TvTerm *const *kids;
+    union {
+        const Expr *constant;
+        struct {
+            uint32_t up, slot; /* how many functions further out */
+        } local;
+        uint32_t             def;
+        const TvCtor        *ctor;
+        const struct TvFunc *func;
+        uint32_t             index;
+        struct {
+            uint32_t n;
+            TvAttr  *at;
+        } call;
+        struct {
+            uint32_t    slot;
+            const Type *type;
+        } let;
+        const TvPattern *const *match;
+    } u;
+} TvTerm;
+/* Each activation has `nslots` values: those of its parameters first. */
+typedef struct TvFunc {
+    const char    *name; /* NULL: it has none */
+    const TvToken *at;
+    TvParamList    params;
+    const Type    *ret; /* NULL: not known */
+    uint32_t       nslots;
+    const TvTerm  *body;
+    const Type *type; /* of a function of the module, from tensors to tensors; NULL: it is none */
+} TvFunc;
+
+/* ---- the parser -------------------------------------------------------------------------------------- */
+
+/* What a name means from here on, and what it meant before. */
+struct TvBound {
+    const char           *name;
+    uint32_t              level, slot;
+    const struct TvBound *before;
+};
 typedef struct {
     const char *name;
     uint32_t    at; /* the token behind it */
-    const Type *type;
+    TvFunc     *func;
 } TvDef;
+typedef VEC(const char *) TvNames;
 typedef struct {
     Ctx     *c;
     TvTokens tokens;
-    uint32_t at, depth;
-    int64_t  copied; /* nodes of local functions that were put where they are called */
-    Map     *names;  /* to expressions */
-    VEC(struct TvBound {
-        const char *name;
-        const Expr *before;
-    })
-    bound;
+    uint32_t at, depth, level; /* level: functions within each other */
+    TvFunc  *func;             /* whose body is read */
+    Map     *names;            /* to struct TvBound */
+    VEC(struct TvBound *) bound;
     VEC(TvDef) defs;
-    TextList      results; /* names of main's, if it says some */
+    Map          *types, *ctors; /* types: those of the module; ctors: to TvCtor */
+    TvNames       vars;          /* that are types */
+    TextList      results;       /* names of main's, if it says some */
     uint32_t      nconsts;
     const Const **consts;
 } TvParser;
@@ -232,17 +314,135 @@ bool tv_parse_type(TvParser *p, TvParam *out);
 bool tv_at_attr(const TvParser *p);
 bool tv_parse_attr(TvParser *p, TvAttr *out);
 
-/* What to do without data types and references. */
-#define TV_EVALUATE                                                                                \
-    "relay.transform.PartialEvaluate() puts in their place what is known of them, and lists of a " \
-    "known length are better tuples"
+/* [A, B]: names that are types from here on, until tv_drop_vars; nothing if there is no bracket. */
+bool tv_parse_vars(TvParser *p);
+void tv_drop_vars(TvParser *p, uint32_t until);
 
 /* ---- parse.c ---------------------------------------------------------------------------------------- */
 
-/* All functions but main are parsed; main's parameters are in *params and p->at is at its body. */
-bool        tv_begin(TvParser *p, TvParamList *params, GlobalDefs *functions);
-void        tv_bind(TvParser *p, const char *name, const Expr *value);
-const Expr *tv_body(TvParser *p); /* up to its } */
+/* [A](%x: A, ..) -> A { .. }, behind fn or its name; results: where names of results go, or NULL.
+ */
+bool tv_parse_func(TvParser *p, TvFunc *f, TextList *results);
+
+/* ---- module.c --------------------------------------------------------------------------------------- */
+
+/* The whole module; NULL with an error: main. */
+const TvFunc *tv_parse(TvParser *p);
+
+/* ---- data.c: what terms come to ---------------------------------------------------------------------- */
+
+/* What is known of a value while the module is read.  Tensors are expressions, and so are tuples of
+ * them; data types, functions and references are gone when it is done. */
+typedef enum {
+    DATA_EXPR,
+    DATA_TUPLE, /* of which not all parts are expressions */
+    DATA_CTOR,
+    DATA_FUNC,
+    DATA_OP,
+    DATA_MAKER,  /* a constructor as a function */
+    DATA_REF,    /* index */
+    DATA_CHOICE, /* parts 0 or 1, of different forms, by what the run says of expr */
+    DATA_NOTHING /* what a loop comes to, while that is found out */
+} TvDataKind;
+typedef struct TvData {
+    TvDataKind                  kind;
+    uint32_t                    n, index, depth, size;
+    const struct TvData *const *parts;
+    const Expr                 *expr;
+    const TvCtor               *ctor;
+    const TvFunc               *func;
+    struct TvEnv               *env;
+    const TvToken              *op;
+} TvData;
+/* What names stand for in one activation of a function. */
+typedef struct TvEnv {
+    struct TvEnv  *up;
+    const TvData **slots;
+} TvEnv;
+typedef VEC(const Expr *) TvLeaves;
+
+const TvData *tv_data_expr(Ctx *c, const Expr *e);
+const TvData *tv_data_parts(Ctx *c, TvDataKind kind, const TvCtor *ctor, uint32_t n,
+                            const TvData *const *parts);
+/* "Cons", "a function", Tensor[..] */
+const char *tv_data_text(Ctx *c, const TvData *d);
+/* A tuple as its parts, if it is an expression. */
+const TvData *tv_spread(Ctx *c, const TvData *d);
+/* NULL: it is not only tensors and tuples of them. */
+const Expr *tv_data_tensors(Ctx *c, const TvData *d);
+/* Tensors as one expression: itself, or a tuple. */
+const Expr *tv_pack(Ctx *c, const TvLeaves *leaves);
+/* Its expressions, in order; and the same data with others. */
+void          tv_leaves(Ctx *c, const TvData *d, TvLeaves *out);
+const TvData *tv_with_leaves(Ctx *c, const TvData *d, const Expr *const **next);
+/* Are they equal but for values of tensors?  `types`: of the same types, too. */
+bool tv_same_form(Ctx *c, const TvData *a, const TvData *b, bool types);
+/* What a run decides; NULL with an error. */
+const TvData *tv_join(Ctx *c, Loc loc, const Expr *cond, const TvData *then, const TvData *other);
+/* d with `by` in place of a choice within it. */
+const TvData *tv_replaced(Ctx *c, const TvData *d, const TvData *choice, const TvData *by);
+
+/* ---- eval.c, loop.c ----------------------------------------------------------------------------------- */
+
+/* A function that calls itself as the run decides, while its body is read. */
+typedef struct TvLoop {
+    struct TvLoop       *outer;
+    const TvFunc        *func;
+    const TvEnv         *env;
+    const char          *name;
+    Loc                  loc;
+    uint32_t             n, nvars, nfuncs; /* arguments; tensors in them; functions before it */
+    const TvData *const *args;             /* with variables */
+    const Expr         **vars, **first;
+    const TvData        *form; /* of what it comes to; NULL: not known yet */
+    const Type          *type; /* of the function it becomes */
+} TvLoop;
+
+typedef VEC(const TvData *) TvCells;
+typedef struct {
+    const TvTerm        *t;
+    TvEnv               *env;
+    uint32_t             done; /* kids that have been begun */
+    const TvData       **got;
+    const TvFunc        *func; /* the function that runs, if it is a call */
+    TvEnv               *outer;
+    const TvData *const *args;
+    uint32_t             caller; /* 1 + the place of the call around it */
+    uint32_t             undecided;
+    TvLoop              *loop;
+    TvCells              cells;  /* of references, when it began */
+    const TvData        *choice; /* what is tried both ways, or NULL */
+    const Expr          *cond;
+    const TvData        *first; /* what came of the first way */
+    TvCells              written;
+} TvFrame;
+typedef struct {
+    Ctx            *c;
+    const TvParser *p;
+    GlobalDefs     *functions;
+    VEC(TvFrame) frames;
+    const TvData *value;  /* of the term that has been done last */
+    TvCells       cells;  /* of references */
+    VEC(TvLoop *) owners; /* of references: the loops in which they were made */
+    TvLoop  *loop;
+    uint32_t caller, undecided, calls, names;
+    int64_t  steps;
+} TvMachine;
+
+/* What main comes to with these values of its parameters; NULL with an error.  Functions that stay
+ * some are added. */
+const Expr *tv_eval(const TvParser *p, const TvFunc *main, const Expr *const *args,
+                    GlobalDefs *functions);
+bool tv_enter(TvMachine *m, uint32_t frame, const TvFunc *f, TvEnv *env, const TvData *const *args);
+void tv_restore(TvMachine *m, const TvCells *cells);
+/* A call of a loop around it: true, and its value, or NULL with an error. */
+bool tv_calls_loop(TvMachine *m, const TvTerm *t, const TvFunc *f, const TvEnv *env,
+                   const TvData *const *args, const TvData **out);
+/* The call of the same function around this one that has to be a loop; UINT32_MAX: none. */
+uint32_t tv_loop_begins(TvMachine *m, const TvFunc *f, const TvEnv *env, const TvData *const *args);
+bool     tv_begin_loop(TvMachine *m, uint32_t frame);
+/* Its body has come to m->value: true if the frame is done with *out. */
+bool tv_end_loop(TvMachine *m, uint32_t frame, const TvData **out);
 
 /* The converters of ops.def. */
 #define none NULL

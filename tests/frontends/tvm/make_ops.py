@@ -15,6 +15,7 @@ import tarfile
 import numpy as np
 
 import ops_more
+import programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CODES = {"i": 0, "u": 1, "f": 2}
@@ -448,10 +449,11 @@ class Saved:
         return self.node("relay.Function", {"_checked_type_": 0, "attrs": attrs, "body": body, "params": self.array(params),
                                             "ret_type": ret, "span": 0, "type_params": self.array([])})
 
-    def module(self, functions):
+    def module(self, functions, types=()):
         names = {n: self.node("GlobalVar", {"_checked_type_": 0, "name_hint": self.text(n), "span": 0}) for n in functions}
         data = [i for n, f in functions.items() for i in (names[n], f)]
-        return self.node("IRModule", {"attrs": 0, "functions": self.node("Map", data=data), "type_definitions": 0})
+        return self.node("IRModule", {"attrs": 0, "functions": self.node("Map", data=data),
+                                      "type_definitions": self.node("Map", data=list(types))})
 
     def write(self, root, name, folder="models"):
         with open(os.path.join(HERE, folder, name + ".json"), "w") as f:
@@ -547,8 +549,7 @@ def broken(text, v):
     one("types", "  add(%x, 1i64)\n")
     one("name", "  add(%x, %y)\n")
     one("part", "  %x.1\n")
-    one("match", "  match (%x) { Nil => 1f }\n")
-    one("adt", "  %x\n", "type List[A] {\n  Cons(A, List[A]),\n  Nil,\n}\n")
+    programs.broken(one)
     one("loop", "  let %f = fn (%i: int32) -> int32 {\n    %f(%i)\n  };\n  %f(1)\n")
     one("no_metadata", "  add(%x, meta[relay.Constant][0])\n")
     one("constant", "  add(%x, meta[relay.Constant][2])\n", metadata([f32(2, 3)]))
@@ -581,7 +582,7 @@ def broken(text, v):
         s.write(make(s), name, "broken")
     put("saved.json", json.dumps({"root": 1, "nodes": [{"type_key": ""}], "attrs": {"tvm_version": "0.14.0"}}))
     nodes("untyped_node", lambda s: s.function([s.var("x", 0)], s.constant(x)))
-    nodes("match_node", lambda s: s.function([], s.node("relay.Match", {"data": s.constant(x)})))
+    nodes("match_node", lambda s: s.function([], s.node("relay.Match", {"data": s.constant(x), "clauses": s.array([s.number(1)])})))
     nodes("operator_node", lambda s: s.function([], s.call("unique", [s.constant(x)])))
     nodes("cycle", lambda s: s.function([], s.call("nn.relu", [len(s.nodes) + 2])))
     nodes("type_node", lambda s: s.module({"main": s.number(3)}))
@@ -623,6 +624,8 @@ def main():
     broken(text, v)
     names()
     ops_more.write_all(f32, module, metadata, write, conv, rng)
+    programs.write_all(f32, module, write)
+    programs.saved(Saved(), f32, os.path.join(HERE, "models", "saved_programs"))
 
 
 if __name__ == "__main__":

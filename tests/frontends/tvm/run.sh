@@ -24,6 +24,7 @@ a=$("$tvmcc" -E network.relay -o -) b=$("$tvmcc" -E archive.tar -o -)
 # .. and as nodes of JSON.
 agree saved.json network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
 agree saved_names.json saved_names.in.npz saved_names.out.npz --rtol=1e-5 --atol=0
+agree saved_programs.json saved_programs.in.npz saved_programs.out.npz --rtol=1e-4 --atol=1e-5
 agree saved_functions.json saved_functions.in.npz saved_functions.out.npz --rtol=1e-4 --atol=1e-5
 # The archive is a model for every command, though products are archives, too.
 agree archive.tar network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
