@@ -280,6 +280,10 @@ typedef struct {
 } BuildCrops;
 const Expr *build_crops(const Build *b, const Expr *x, const Expr *boxes, const Expr *which,
                         const BuildCrops *k);
+/* The same where the places of cells are computed, in cells of the image: [R, size[0]] along its
+ * rows, [R, size[1]] along its columns. */
+const Expr *build_crops_at(const Build *b, const Expr *x, const Expr *const *places,
+                           const Expr *which, const BuildCrops *k);
 /* How alike two images [N, C, H, W] are, one of which is moved: for each way the mean over channels
  * and a window of the products of cells, or of their distances. */
 typedef struct {

@@ -77,20 +77,16 @@ static const Expr *places(const Build *b, const Expr *boxes, uint32_t axis, int6
     return build_add(b, from, build_mul(b, build_sub(b, to, from), at));
 }
 
-const Expr *build_crops(const Build *b, const Expr *x, const Expr *boxes, const Expr *which,
-                        const BuildCrops *k)
+const Expr *build_crops_at(const Build *b, const Expr *x, const Expr *const *places,
+                           const Expr *which, const BuildCrops *k)
 {
     const BuildSampling how = {"linear", "border", true};
     const Expr         *at[2], *in = NULL, *y;
-    int64_t             R = build_dim(b, boxes, 0), C = build_dim(b, x, 1);
+    int64_t             R = build_dim(b, which, 0), C = build_dim(b, x, 1);
 
-    if (expr_rank(boxes) != 2 || build_dim(b, boxes, 1) != 4 || expr_rank(which) != 1 ||
-        k->size[0] < 1 || k->size[1] < 1)
-        return build_error(b, E_IMPORT, "boxes %s of images %s", type_text(b->c, boxes->type),
-                           type_text(b->c, which->type));
     for (uint32_t i = 0; i < 2; i++) {
         int64_t     cells = build_dim(b, x, 2 + i), dims[] = {R, 1, 1, 1};
-        const Expr *place = places(b, boxes, i, cells, k->size[i]), *is;
+        const Expr *place = places[i], *is;
 
         if (!place)
             return NULL;
@@ -114,6 +110,20 @@ const Expr *build_crops(const Build *b, const Expr *x, const Expr *boxes, const 
         return NULL;
     in = build_broadcast(b, in, 4, (int64_t[]){R, C, k->size[0], k->size[1]});
     return build_where(b, in, y, build_scalar(b, y, k->fill));
+}
+
+const Expr *build_crops(const Build *b, const Expr *x, const Expr *boxes, const Expr *which,
+                        const BuildCrops *k)
+{
+    const Expr *at[2];
+
+    if (expr_rank(boxes) != 2 || build_dim(b, boxes, 1) != 4 || expr_rank(which) != 1 ||
+        k->size[0] < 1 || k->size[1] < 1)
+        return build_error(b, E_IMPORT, "boxes %s of images %s", type_text(b->c, boxes->type),
+                           type_text(b->c, which->type));
+    for (uint32_t i = 0; i < 2; i++)
+        at[i] = places(b, boxes, i, build_dim(b, x, 2 + i), k->size[i]);
+    return build_crops_at(b, x, at, which, k);
 }
 
 /* ---- correlation ------------------------------------------------------------------------------------ */

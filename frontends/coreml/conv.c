@@ -245,6 +245,43 @@ bool cml_conv(CmlNode *n)
     return read_conv(n, &k) && cml_done(n, build_conv(&n->b, &k));
 }
 
+/* A number, or one for each channel of the result, for weights of so many dimensions. */
+static const Expr *per_channel(CmlNode *n, const char *name, const BuildConv *k)
+{
+    const Expr *v = cml_x(n, name);
+    int64_t     dims[MAX_RANK] = {0}, cells;
+
+    if (!v || !type_elems(v->type, &cells))
+        return NULL;
+    for (uint32_t i = 0; i < k->dims + 2; i++)
+        dims[i] = i ? 1 : cells;
+    if (cells != 1 && cells != build_dim(&n->b, k->w, 0))
+        return cml_error(n, E_IMPORT, "'%s' is %s, weights are %s", name,
+                         type_text(n->b.c, v->type), type_text(n->b.c, k->w->type));
+    return build_cast(&n->b, build_reshape(&n->b, v, k->dims + 2, dims), expr_dtype(k->x));
+}
+
+/* Weights are bytes times a scale, and a number that is added. */
+bool cml_conv_quantized(CmlNode *n)
+{
+    const char *how = cml_text(n, "quantization_type", "linear");
+    int64_t     bits = cml_int(n, "nbits", 8); /* each has a byte of its own */
+    BuildConv   k = {0};
+    const Expr *scale, *more;
+
+    if (strcmp(how, "linear") != 0 || bits < 1 || bits > 8)
+        return cml_error(n, E_UNSUPPORTED, "quantization_type '%s' of %lld bits", how,
+                         (long long)bits);
+    if (!read_conv(n, &k) || !(scale = per_channel(n, "quant_scale", &k)) ||
+        !(more = per_channel(n, "quant_bias", &k)))
+        return false;
+    k.w = build_mul(&n->b, build_cast(&n->b, k.w, expr_dtype(k.x)), scale);
+    k.w = build_add(&n->b, k.w, more);
+    if (k.bias)
+        k.bias = build_cast(&n->b, k.bias, expr_dtype(k.x));
+    return k.w && cml_done(n, build_conv(&n->b, &k));
+}
+
 bool cml_conv_transpose(CmlNode *n)
 {
     BuildConv k = {.transposed = true};

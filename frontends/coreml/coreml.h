@@ -556,6 +556,16 @@ const Expr *cml_linear(CmlNode *n, const Expr *x, const Expr *w, const Expr *bia
 /* By a layer's message, or by name. */
 const Expr *cml_activated(CmlNode *n, const CmlMessage *how, const Expr *x);
 const Expr *cml_activation(CmlNode *n, const char *name, const Expr *x);
+/* image.c: where the cells of a result lie in the image, of X cells for N; of layers, by name */
+typedef enum {
+    CML_GRID_ASYMMETRIC,   /* i * X / N */
+    CML_GRID_ALIGN,        /* i * (X - 1) / (N - 1) */
+    CML_GRID_ALIGN_MIDDLE, /* the same, but (X - 1) / 2 for N = 1 */
+    CML_GRID_HALF,         /* (i + 1/2) * X / N - 1/2 */
+    CML_GRID_OFFSET        /* (i + 1/2) * max(1, X - 1) / N */
+} CmlGrid;
+bool cml_grid(CmlNode *n, CmlGrid *grid);
+bool cml_grid_named(CmlNode *n, const char *fallback, CmlGrid *grid);
 enum { CML_SPATIAL = 3 };
 /* conv.c: rows and columns before and after; of layers and of programs */
 bool cml_edges(CmlNode *n, const CmlMessage *amounts, int64_t *begin, int64_t *end);

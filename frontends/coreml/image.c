@@ -4,16 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the cells of a result lie in the image, of X cells for N. */
-typedef enum {
-    GRID_ASYMMETRIC,   /* i * X / N */
-    GRID_ALIGN,        /* i * (X - 1) / (N - 1) */
-    GRID_ALIGN_MIDDLE, /* the same, but (X - 1) / 2 for N = 1 */
-    GRID_HALF,         /* (i + 1/2) * X / N - 1/2 */
-    GRID_OFFSET        /* (i + 1/2) * max(1, X - 1) / N */
-} Grid;
-
-static const Expr *resized(const Build *b, const Expr *x, const char *method, Grid grid, Dims size)
+static const Expr *resized(const Build *b, const Expr *x, const char *method, CmlGrid grid,
+                           Dims size)
 {
     static const char *const modes[] = {"asymmetric", "align_corners", "align_corners",
                                         "half_pixel"};
@@ -26,22 +18,22 @@ static const Expr *resized(const Build *b, const Expr *x, const char *method, Gr
     return build1(b, "image.resize2d", x, a);
 }
 
-static double place(Grid grid, int64_t i, int64_t in, int64_t out)
+static double place(CmlGrid grid, int64_t i, int64_t in, int64_t out)
 {
     double x = (double)in, n = (double)out, at = (double)i, v = 0;
 
     switch (grid) {
-    case GRID_ASYMMETRIC: v = at * x / n; break;
-    case GRID_ALIGN: v = out > 1 ? at * (x - 1) / (n - 1) : 0; break;
-    case GRID_ALIGN_MIDDLE: v = out > 1 ? at * (x - 1) / (n - 1) : (x - 1) / 2; break;
-    case GRID_HALF: v = (at + 0.5) * x / n - 0.5; break;
-    case GRID_OFFSET: v = (at + 0.5) * (in > 1 ? x - 1 : 1) / n; break;
+    case CML_GRID_ASYMMETRIC: v = at * x / n; break;
+    case CML_GRID_ALIGN: v = out > 1 ? at * (x - 1) / (n - 1) : 0; break;
+    case CML_GRID_ALIGN_MIDDLE: v = out > 1 ? at * (x - 1) / (n - 1) : (x - 1) / 2; break;
+    case CML_GRID_HALF: v = (at + 0.5) * x / n - 0.5; break;
+    case CML_GRID_OFFSET: v = (at + 0.5) * (in > 1 ? x - 1 : 1) / n; break;
     }
     return v < 0 ? 0 : v > x - 1 ? x - 1 : v;
 }
 
 /* [out, in]: how much of each cell is in each of the result. */
-static const Expr *weights(CmlNode *n, DType t, Grid grid, int64_t in, int64_t out)
+static const Expr *weights(CmlNode *n, DType t, CmlGrid grid, int64_t in, int64_t out)
 {
     int64_t dims[2] = {out, in}, cells;
     float  *w;
@@ -61,7 +53,7 @@ static const Expr *weights(CmlNode *n, DType t, Grid grid, int64_t in, int64_t o
 }
 
 /* By products with matrices, for grids that resize2d does not have. */
-static const Expr *by_products(CmlNode *n, const Expr *x, Grid grid, const int64_t *size)
+static const Expr *by_products(CmlNode *n, const Expr *x, CmlGrid grid, const int64_t *size)
 {
     const Build *b = &n->b;
     const Expr  *rows, *columns;
@@ -75,20 +67,22 @@ static const Expr *by_products(CmlNode *n, const Expr *x, Grid grid, const int64
     return x ? build_transpose(b, x, 4, (int64_t[]){0, 1, 3, 2}) : NULL;
 }
 
-static bool linear(CmlNode *n, const Expr *x, Grid grid, const int64_t *size)
+static bool linear(CmlNode *n, const Expr *x, CmlGrid grid, const int64_t *size)
 {
     if (!x)
         return false;
     if (size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
         return cml_error(n, E_IMPORT, "a size of %lld by %lld", (long long)size[0],
                          (long long)size[1]);
-    if (grid == GRID_OFFSET || (grid == GRID_ALIGN_MIDDLE && (size[0] == 1 || size[1] == 1)))
+    if (grid == CML_GRID_OFFSET ||
+        (grid == CML_GRID_ALIGN_MIDDLE && (size[0] == 1 || size[1] == 1)))
         return cml_done_image(n, by_products(n, x, grid, size));
     return cml_done_image(n, resized(&n->b, x, "linear", grid, dims_of_i64(n->b.c, size, 2)));
 }
 
 /* factor times the rows and columns, rounded down. */
-static bool scaled(CmlNode *n, const Expr *x, const char *method, Grid grid, const double *factor)
+static bool scaled(CmlNode *n, const Expr *x, const char *method, CmlGrid grid,
+                   const double *factor)
 {
     Arith     *A = n->b.c->arith;
     const Idx *size[2];
@@ -135,22 +129,23 @@ static bool factors(CmlNode *n, double *out)
 
 bool cml_layer_upsample(CmlNode *n)
 {
-    static const Grid grids[] = {GRID_ASYMMETRIC, GRID_ALIGN, GRID_HALF};
-    int64_t           mode = cml_int(n, "mode", 0), how = cml_int(n, "linear_upsample_mode", 0);
-    const Expr       *x = cml_image(n, "x", 2);
-    double            factor[2];
+    static const CmlGrid grids[] = {CML_GRID_ASYMMETRIC, CML_GRID_ALIGN, CML_GRID_HALF};
+    int64_t              mode = cml_int(n, "mode", 0), how = cml_int(n, "linear_upsample_mode", 0);
+    const Expr          *x = cml_image(n, "x", 2);
+    double               factor[2];
 
     if (mode < 0 || mode > 1 || how < 0 || how > 2)
         return cml_error(n, E_UNSUPPORTED, "mode %lld", (long long)(mode > 1 ? mode : how));
     return factors(n, factor) && scaled(n, x, mode ? "linear" : "nearest_neighbor",
-                                        mode ? grids[how] : GRID_ASYMMETRIC, factor);
+                                        mode ? grids[how] : CML_GRID_ASYMMETRIC, factor);
 }
 
-static bool sampling(CmlNode *n, Grid *grid)
+bool cml_grid(CmlNode *n, CmlGrid *grid)
 {
-    static const Grid grids[] = {GRID_ALIGN, GRID_ALIGN_MIDDLE, GRID_ASYMMETRIC, GRID_OFFSET};
-    CmlMessage        m;
-    int64_t           mode = cml_message(n, "mode", &m) ? cml_read_int(&m, "sampling_method") : 0;
+    static const CmlGrid grids[] = {CML_GRID_ALIGN, CML_GRID_ALIGN_MIDDLE, CML_GRID_ASYMMETRIC,
+                                    CML_GRID_OFFSET};
+    CmlMessage           m;
+    int64_t mode = cml_message(n, "mode", &m) ? cml_read_int(&m, "sampling_method") : 0;
 
     if (mode < 0 || mode >= (int64_t)COUNT(grids))
         return cml_error(n, E_UNSUPPORTED, "sampling method %lld", (long long)mode);
@@ -161,24 +156,24 @@ static bool sampling(CmlNode *n, Grid *grid)
 bool cml_layer_resize(CmlNode *n)
 {
     int64_t size[2];
-    Grid    grid;
+    CmlGrid grid;
 
-    return cml_numbers(n, "target_size", 2, 1, 1, size) && sampling(n, &grid) &&
+    return cml_numbers(n, "target_size", 2, 1, 1, size) && cml_grid(n, &grid) &&
            linear(n, cml_image(n, "x", 2), grid, size);
 }
 
 /* ---- operators --------------------------------------------------------------------------------------- */
 
-static bool grid_named(CmlNode *n, const char *fallback, Grid *grid)
+bool cml_grid_named(CmlNode *n, const char *fallback, CmlGrid *grid)
 {
     static const struct {
         const char *name;
-        Grid        grid;
-    } grids[] = {{"DEFAULT", GRID_ASYMMETRIC},
-                 {"STRICT_ALIGN_CORNERS", GRID_ALIGN},
-                 {"ALIGN_CORNERS", GRID_ALIGN_MIDDLE},
-                 {"UNALIGN_CORNERS", GRID_HALF},
-                 {"OFFSET_CORNERS", GRID_OFFSET}};
+        CmlGrid     grid;
+    } grids[] = {{"DEFAULT", CML_GRID_ASYMMETRIC},
+                 {"STRICT_ALIGN_CORNERS", CML_GRID_ALIGN},
+                 {"ALIGN_CORNERS", CML_GRID_ALIGN_MIDDLE},
+                 {"UNALIGN_CORNERS", CML_GRID_HALF},
+                 {"OFFSET_CORNERS", CML_GRID_OFFSET}};
     const char *name = cml_text(n, "sampling_mode", fallback);
 
     for (uint32_t i = 0; i < COUNT(grids); i++)
@@ -202,9 +197,9 @@ bool cml_resize_bilinear(CmlNode *n)
 {
     const Expr *x = cml_image(n, "x", 2);
     int64_t     size[2];
-    Grid        grid;
+    CmlGrid     grid;
 
-    return target(n, x, size) && grid_named(n, "DEFAULT", &grid) && linear(n, x, grid, size);
+    return target(n, x, size) && cml_grid_named(n, "DEFAULT", &grid) && linear(n, x, grid, size);
 }
 
 bool cml_resize_nearest(CmlNode *n)
@@ -217,8 +212,8 @@ bool cml_resize_nearest(CmlNode *n)
     if (size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
         return cml_error(n, E_IMPORT, "a size of %lld by %lld", (long long)size[0],
                          (long long)size[1]);
-    return cml_done_image(
-        n, resized(&n->b, x, "nearest_neighbor", GRID_ASYMMETRIC, dims_of_i64(n->b.c, size, 2)));
+    return cml_done_image(n, resized(&n->b, x, "nearest_neighbor", CML_GRID_ASYMMETRIC,
+                                     dims_of_i64(n->b.c, size, 2)));
 }
 
 /* Of the last dimensions, to sizes that are given; 0: as it is. */
@@ -227,10 +222,10 @@ bool cml_resize(CmlNode *n)
     const Expr *x = cml_image(n, "x", 2);
     const char *method = cml_text(n, "interpolation_mode", "LINEAR");
     int64_t     dims = cml_int(n, "resized_dims", 2), size[2];
-    Grid        grid;
+    CmlGrid     grid;
     Dims        d;
 
-    if (!x || !cml_forms(n, "shape", &d) || !grid_named(n, "DEFAULT", &grid))
+    if (!x || !cml_forms(n, "shape", &d) || !cml_grid_named(n, "DEFAULT", &grid))
         return false;
     if (dims < 0 || dims > 2 || d.n < dims)
         return cml_error(n, E_UNSUPPORTED, "%lld dimensions to %u sizes", (long long)dims, d.n);
@@ -245,13 +240,13 @@ bool cml_resize(CmlNode *n)
     }
     if (!strcmp(method, "LINEAR"))
         return linear(n, x, grid, size);
-    if (strcmp(method, "NEAREST_NEIGHBOR") != 0 || grid == GRID_OFFSET)
+    if (strcmp(method, "NEAREST_NEIGHBOR") != 0 || grid == CML_GRID_OFFSET)
         return cml_error(n, E_UNSUPPORTED, "interpolation_mode '%s'", method);
     return cml_done_image(
         n, resized(&n->b, x, "nearest_neighbor", grid, dims_of_i64(n->b.c, size, 2)));
 }
 
-static bool upsampled(CmlNode *n, const char *method, Grid grid)
+static bool upsampled(CmlNode *n, const char *method, CmlGrid grid)
 {
     double factor[2] = {cml_float(n, "scale_factor_height", 1),
                         cml_float(n, "scale_factor_width", 1)};
@@ -261,7 +256,7 @@ static bool upsampled(CmlNode *n, const char *method, Grid grid)
 
 bool cml_upsample_nearest(CmlNode *n)
 {
-    return upsampled(n, "nearest_neighbor", GRID_ASYMMETRIC);
+    return upsampled(n, "nearest_neighbor", CML_GRID_ASYMMETRIC);
 }
 
 bool cml_upsample_bilinear(CmlNode *n)
@@ -269,5 +264,8 @@ bool cml_upsample_bilinear(CmlNode *n)
     bool align = cml_bool(n, "align_corners", true);
     bool half = cml_bool(n, "half_pixel_centers", !align);
 
-    return upsampled(n, "linear", align ? GRID_ALIGN : half ? GRID_HALF : GRID_ASYMMETRIC);
+    return upsampled(n, "linear",
+                     align  ? CML_GRID_ALIGN
+                     : half ? CML_GRID_HALF
+                            : CML_GRID_ASYMMETRIC);
 }
