@@ -280,6 +280,23 @@ static bool arms_known(Vec1 *v, const Prim *cond)
     return true;
 }
 
+/* Lanes that take one arm together, or each an arm that is known now. */
+static const Prim *vec_case(Vec1 *v, const Prim *p, const Prim *mask)
+{
+    const Prim **arms = NEW_ARRAY(v->c->arena, const Prim *, p->nkids);
+
+    if (mask) {
+        v->failed = true;
+    } else if (!idx_uses(p->u.index, v->var)) {
+        for (uint32_t i = 0; i < p->nkids; i++)
+            arms[i] = vec_prim(v, p->kids[i], NULL);
+        return v->failed ? p : prim_case(v->c, p->u.index, p->nkids, arms);
+    }
+    for (uint16_t i = 0; i < v->lanes && !v->failed; i++)
+        v->failed = !idx_is_const(at_lane(v, p->u.index, i), NULL);
+    return v->failed ? p : lane_by_lane(v, p);
+}
+
 /* p in all lanes; loads that depend on the lane are under `mask` (NULL: all on). */
 static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
 {
@@ -315,7 +332,7 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
         return prim_add(c, first,
                         prim_mul(c, lane, prim_splat(c, prim_int(c, p->dtype, s), v->lanes)));
     }
-    case PRIM_CASE: return mask ? (v->failed = true, p) : lane_by_lane(v, p);
+    case PRIM_CASE: return vec_case(v, p, mask);
     case PRIM_SELECT: {
         const Prim *cond = p->kids[0], *yes, *no;
         if (!depends(cond, v->var)) {

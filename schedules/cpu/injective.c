@@ -84,6 +84,25 @@ static void row_vectors(Sched *s, const char *block, const char *inner, int64_t 
             block);
 }
 
+static void see_choice(void *user, const Prim *p)
+{
+    Use *u = user;
+
+    for (uint32_t i = 0; p->kind == PRIM_CASE && i < p->u.index->nterms; i++)
+        u->found |= p->u.index->t[i].atom->kind == ATOM_LOAD && idx_uses(p->u.index, u->of);
+}
+
+/* Does memory say for each cell of a row which arm it takes (ops/tensor/concatenate.c)?  Then cells
+ * of a row are no vectors. */
+static bool cells_choose(const Stmt *block)
+{
+    const BlockData *d = &block->u.block;
+    Use              u = {.of = d->iter[d->nspatial - 1]};
+
+    stmt_visit(block, &(TirVisit){.user = &u, .prim = see_choice});
+    return u.found;
+}
+
 void vector_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
@@ -91,7 +110,8 @@ void vector_marks(Sched *s, const char *block)
     if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || cpu_lanes(s) < 2)
         return;
     const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
-    row_vectors(s, block, inner, iter_extent(s, block, inner));
+    if (!cells_choose(b))
+        row_vectors(s, block, inner, iter_extent(s, block, inner));
 }
 
 /* ---- lines ------------------------------------------------------------------------------------ */
@@ -380,6 +400,10 @@ static bool parallel_rows(Sched *s, const char *block)
  * written out. */
 static const char *vectors_loop(Sched *s, const char *block, int64_t vectors)
 {
+    const Stmt *b = sched_block(s, block);
+
+    if (cells_choose(b))
+        return b->u.block.iter[b->u.block.nspatial - 1]->name;
     if (vectors > 1 && step(s, "split %%%s.vo by %lld -> %%%s.vs, %%%s.vu", block,
                             (long long)vectors, block, block)) {
         step(s, "unroll %%%s.vu", block);
@@ -488,7 +512,7 @@ static void decide_cells(Sched *s, void *plan)
 static int64_t vector_trips(Sched *s, const char *block)
 {
     int64_t n = line_cells(s, block, line_dims(s, block));
-    int64_t lanes = n > 0 ? inner_lanes(s, n) : 1;
+    int64_t lanes = n > 0 && !cells_choose(sched_block(s, block)) ? inner_lanes(s, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
 }

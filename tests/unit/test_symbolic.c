@@ -54,6 +54,13 @@ static const Case cases[] = {
                                     "  add(transpose(%x, axes=[1, 0]), %y)\n}\n"},
     {"put together", "fn @main(%x: Tensor[(N, 4), f32], %y: Tensor[(T, 4), f32]) {\n"
                      "  nn.relu(concatenate((%x, %y), axis=0))\n}\n"},
+    {"many put together",
+     "fn @main(%x: Tensor[(N, 4), f32], %y: Tensor[(T, 4), f32]) {\n"
+     "  %0 = concatenate((%x, tanh(%y), %x, %y, nn.relu(%y), %x, %y, %x), axis=0);\n"
+     "  (nn.relu(%0), sum(%0, axis=[0]), nn.dense(%0, %x))\n}\n"},
+    {"many put together, of one row",
+     "fn @main(%x: Tensor[(3, N), f32], %y: Tensor[(3, T), f32]) {\n"
+     "  nn.relu(concatenate((%y, %x, %x, tanh(%y), %y, %x, %y), axis=1))\n}\n"},
     {"rows in one", "fn @main(%x: Tensor[(N, T, 8), f32]) {\n"
                     "  %0 = nn.relu(reshape(%x, newshape=[N*T, 8]));\n"
                     "  (%0, tanh(reshape(%0, newshape=[N, -1, 4, 2])))\n}\n"},
