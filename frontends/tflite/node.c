@@ -140,12 +140,19 @@ const Expr *tflite_value(TfliteNode *n, uint32_t i)
     return in_floats(n, i, n->in[i]);
 }
 
-const Expr *tflite_image(TfliteNode *n, uint32_t i)
+const Expr *tflite_integer_image(TfliteNode *n, uint32_t i)
 {
     if (!tflite_rank(n, i, IMAGE_RANK, IMAGE_RANK))
         return NULL;
     n->moved = true;
-    return in_floats(n, i, build_channels_first(&n->b, n->in[i]));
+    return build_channels_first(&n->b, n->in[i]);
+}
+
+const Expr *tflite_image(TfliteNode *n, uint32_t i)
+{
+    const Expr *x = tflite_integer_image(n, i);
+
+    return x ? in_floats(n, i, x) : NULL;
 }
 
 /* All that are quantized are so alike, and integers can stand for them. */
@@ -177,15 +184,18 @@ static bool has_steps(const TfliteTensor *t, bool wide)
            dtype_is_int(d) && d.bits <= (wide ? 32 : 16);
 }
 
-/* All that there are, the result too unless it is of bools, are quantized integers of one type;
- * mixed: of any. */
+/* All that have a scale, the result too unless it is of bools, are quantized integers of one type;
+ * mixed: of any.  Axes and the like have none. */
 static bool all_steps(const TfliteNode *n, bool mixed)
 {
     int64_t type = tflite_in(n, 0)->type;
 
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (!n->in[i] || !has_steps(tflite_in(n, i), mixed) || tflite_in(n, i)->type != type)
+    for (uint32_t i = 0; i < n->nin; i++) {
+        const TfliteTensor *t = n->in[i] ? tflite_in(n, i) : NULL;
+
+        if (!t || ((!i || tflite_scales(t)) && (!has_steps(t, mixed) || t->type != type)))
             return false;
+    }
     for (uint32_t i = 0; i < n->nout; i++) {
         const TfliteTensor *t = tflite_out(n, i);
 
@@ -193,6 +203,11 @@ static bool all_steps(const TfliteNode *n, bool mixed)
             return false;
     }
     return true;
+}
+
+bool tflite_steps_alike(const TfliteNode *n)
+{
+    return tflite_is_quantized(tflite_in(n, 0)) && all_alike(n);
 }
 
 bool tflite_prepare(TfliteNode *n)

@@ -39,37 +39,40 @@ static const Expr *times(const TfliteNode *n, const Expr *x, double v)
     return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, 1, &f, 1) : NULL;
 }
 
-/* y in steps of the result, from its zero point on and between lo and hi. */
-static bool done(TfliteNode *n, const Expr *y, double lo, double hi)
-{
-    DType t = DT_I32;
-
-    tflite_dtype(tflite_out(n, 0)->type, &t);
-    y = by(&n->b, "add", y, (double)tflite_zero(tflite_out(n, 0), 0));
-    return tflite_done(n, build_cast(&n->b, build_clip(&n->b, y, lo, hi), t));
-}
-
-/* .. within the bounds of the fused activation. */
-static bool activated(TfliteNode *n, const Expr *y)
+bool tflite_activated_steps(TfliteNode *n, const Expr *y)
 {
     static const struct {
         float lo, hi;
     } bounds[] = {{-HUGE_VALF, HUGE_VALF}, {0, HUGE_VALF}, {-1, 1}, {0, 6}};
     int64_t how = tflite_int(n, "fused_activation_function");
+    DType   t = DT_I32;
     double  lo, hi;
 
     if (how < 0 || how >= (int64_t)COUNT(bounds))
         return tflite_error(n, E_UNSUPPORTED, "fused activation function %lld", (long long)how);
     tflite_bounds(n, bounds[how].lo, bounds[how].hi, &lo, &hi);
-    return done(n, y, lo, hi);
+    tflite_dtype(tflite_out(n, 0)->type, &t);
+    return tflite_done(n, build_cast(&n->b, build_clip(&n->b, y, lo, hi), t));
+}
+
+/* y from the zero point of the result on. */
+static const Expr *from_zero(const TfliteNode *n, const Expr *y)
+{
+    return by(&n->b, "add", y, (double)tflite_zero(tflite_out(n, 0), 0));
+}
+
+/* .. within the bounds of the fused activation, or those of its type. */
+static bool activated(TfliteNode *n, const Expr *y)
+{
+    return tflite_activated_steps(n, from_zero(n, y));
 }
 
 static bool unbounded(TfliteNode *n, const Expr *y)
 {
-    double lo, hi;
+    DType t = DT_I32;
 
-    tflite_bounds(n, -HUGE_VALF, HUGE_VALF, &lo, &hi);
-    return done(n, y, lo, hi);
+    tflite_dtype(tflite_out(n, 0)->type, &t);
+    return tflite_done(n, tflite_saturated(&n->b, from_zero(n, y), t));
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------ */

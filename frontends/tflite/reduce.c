@@ -3,25 +3,80 @@
 
 #include <string.h>
 
+static const Expr *reduced(const TfliteNode *n, const char *op, const Expr *x, uint32_t count,
+                           const int64_t *axes, bool keep)
+{
+    return n->moved ? build_reduce_moved(&n->b, op, x, count, axes, keep)
+                    : build_reduce(&n->b, op, x, count, axes, keep);
+}
+
+/* How many cells are summed; false: it is not known, or i32 may not hold the sum. */
+static bool summed_cells(const Expr *x, uint32_t count, const int64_t *axes, int64_t *cells)
+{
+    int64_t dim;
+
+    *cells = 1;
+    for (uint32_t i = 0; i < count; i++)
+        if (!type_dim(x->type, (uint32_t)axes[i], &dim) || !checked_mul(*cells, dim, cells))
+            return false;
+    return count > 0 && *cells > 0 && *cells <= INT32_MAX >> expr_dtype(x).bits;
+}
+
+/* The sum of quantized values, or their mean, in the integers of LiteRT's reference kernels: the
+ * factor is divided by as much of the number of cells as keeps its bits. */
+static const Expr *sum_steps(TfliteNode *n, uint32_t count, const int64_t *axes, bool keep,
+                             int64_t cells)
+{
+    const Build        *b = &n->b;
+    const TfliteTensor *in = tflite_in(n, 0), *out = tflite_out(n, 0);
+    TfliteFixed         f;
+    DType               t = expr_dtype(n->in[0]);
+    const Expr         *y;
+
+    if (!tflite_fixed(n, tflite_scale(in, 0) / tflite_scale(out, 0), &f))
+        return NULL;
+    if (!strcmp(n->row->name, "MEAN")) {
+        int bits = 0;
+
+        while (bits < 31 + f.shift && cells >> bits > 1)
+            bits++;
+        f.times = f.times * (INT64_C(1) << bits) / cells;
+        f.shift -= bits;
+    }
+    y = reduced(n, "sum", build_cast(b, n->in[0], DT_I32), count, axes, keep);
+    y = build_by(b, "subtract", y, (double)(tflite_zero(in, 0) * cells));
+    y = build_by(b, "add", tflite_times(b, y, 1, &f, 1), (double)tflite_zero(out, 0));
+    return tflite_saturated(b, y, t);
+}
+
 bool tflite_reduce(TfliteNode *n)
 {
     const Build *b = &n->b;
     int64_t      axes[MAX_RANK];
     uint32_t     count;
-    const Expr  *x = n->in[0];
-    bool         keep = tflite_int(n, "keep_dims"), moved = n->moved;
+    const Expr  *x = n->in[0], *y;
+    bool         keep = tflite_int(n, "keep_dims"), moved = n->moved, sums;
     Ints         v;
+    int64_t      cells;
 
     if (!tflite_ints(n, 1, &v) ||
         !build_axes(b, v, expr_rank(x), moved ? IMAGE_RANK : 0, &count, axes))
+        return false;
+    sums = !strcmp(n->row->name, "MEAN") || !strcmp(n->row->name, "SUM");
+    if (n->raw && sums && summed_cells(x, count, axes, &cells)) {
+        y = sum_steps(n, count, axes, keep, cells);
+        n->moved = moved && keep;
+        return tflite_done(n, y);
+    }
+    if (sums && !(x = tflite_value(n, 0)))
         return false;
     if (count == 0)
         return tflite_done(n, x);
     if (!strcmp(n->row->relay, "mean") && !dtype_is_float(expr_dtype(x)))
         return tflite_error(n, E_UNSUPPORTED, "the mean of %s", dtype_text(b->c, expr_dtype(x)));
+    y = reduced(n, n->row->relay, x, count, axes, keep);
     n->moved = moved && keep;
-    return tflite_done(n, moved ? build_reduce_moved(b, n->row->relay, x, count, axes, keep)
-                                : build_reduce(b, n->row->relay, x, count, axes, keep));
+    return tflite_done(n, y);
 }
 
 bool tflite_arg_reduce(TfliteNode *n)

@@ -303,6 +303,11 @@ const Expr *tflite_times_root(const Build *b, const Expr *x, const TfliteRoot *r
 /* What the first result may be, between two real numbers. */
 void tflite_bounds(const TfliteNode *n, float from, float to, double *lo, double *hi);
 
+/* ---- pairs.c --------------------------------------------------------------------------------------- */
+
+/* The first result in its integers, within the bounds of the fused activation. */
+bool tflite_activated_steps(TfliteNode *n, const Expr *y);
+
 /* ---- rows.c ---------------------------------------------------------------------------------------- */
 
 bool tflite_softmax_steps(TfliteNode *n, int64_t axis, double beta);
@@ -357,6 +362,10 @@ bool tflite_finish(TfliteNode *n);
 bool tflite_done(TfliteNode *n, const Expr *y); /* is the first output */
 /* Input i in floats, NCHW; of four dimensions, or an error. */
 const Expr *tflite_image(TfliteNode *n, uint32_t i);
+/* .. as it is in the file. */
+const Expr *tflite_integer_image(TfliteNode *n, uint32_t i);
+/* Input 0 is quantized, and all that are quantized are so alike: their integers can be compared. */
+bool tflite_steps_alike(const TfliteNode *n);
 /* Input i in floats as it lies. */
 const Expr *tflite_value(TfliteNode *n, uint32_t i);
 /* e, computed from the constant that input i is, as a constant of its name where it is small. */

@@ -217,14 +217,20 @@ static const Prim *count(Ctx *c, const OpCall *call, const Pool *p, const Axes *
     return prim_mul(c, n[0], n[1]);
 }
 
-/* sum / n; integers round towards zero, unless floats are asked for. */
+/* sum / n; integers round towards zero, unless floats or the nearest are asked for. */
 static bool average(Ctx *c, const OpCall *call, const Tensor *sum, const Axes *a, const Prim *n,
-                    const Tensor **out)
+                    bool nearest, const Tensor **out)
 {
     const Prim *x = te_at(c, sum, a->at);
 
-    if (dtype_is_float(call->out[0]->dtype))
+    if (dtype_is_float(call->out[0]->dtype)) {
         x = prim_cast(c, call->out[0]->dtype, x);
+    } else if (nearest) {
+        const Prim *half = prim_div(c, prim_cast(c, x->dtype, n), prim_int(c, x->dtype, 2));
+
+        x = prim_select(c, prim_lt(c, x, prim_int(c, x->dtype, 0)), prim_sub(c, x, half),
+                        prim_add(c, x, half));
+    }
     x = prim_div(c, x, prim_cast(c, x->dtype, n));
     return te_out(c, call, a, prim_cast(c, call->out[0]->dtype, x), out);
 }
@@ -244,7 +250,8 @@ bool te_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
     const Tensor *sum = pooled(c, call, &p, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
 
-    return average(c, call, sum, &a, count(c, call, &p, &a), out);
+    return average(c, call, sum, &a, count(c, call, &p, &a),
+                   ((const Pool2dAttrs *)call->attrs)->rounded, out);
 }
 
 /* ---- global pooling
@@ -296,7 +303,7 @@ bool te_global_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, c
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
     const Idx    *n = idx_mul(c->arith, call->in[0]->dims[2], call->in[0]->dims[3]);
 
-    return average(c, call, sum, &a, prim_index(c, DT_I64, n), out);
+    return average(c, call, sum, &a, prim_index(c, DT_I64, n), false, out);
 }
 
 /* ---- blocked layout

@@ -137,17 +137,7 @@ bool wants_other_sign(const Ctx *c, DType t)
     return is_8bit(t) && is_unsigned(t) == (c->target && c->target->dot_signed);
 }
 
-/* The same numbers, 128 up or down in the other type, whatever their zero point is: their highest
- * bit is turned. */
-static const Expr *shifted(Ctx *c, const Expr *q, Loc loc)
-{
-    DType       t = q->type->dtype;
-    const Expr *top = expr_scalar(c, t, is_unsigned(t) ? 128 : -128);
-
-    return make_cast(c, make2(c, "bitwise_xor", q, top, NULL, loc), other_sign(t), loc);
-}
-
-/* What `shifted` was made from. */
+/* What `shifted` made of another one. */
 static bool was_shifted(const Expr *q, const Expr **from)
 {
     const Expr *bits;
@@ -161,12 +151,23 @@ static bool was_shifted(const Expr *q, const Expr **from)
            one_number(call_arg(bits, 1), &top) && fabs(top) == 128;
 }
 
+/* The same numbers, 128 up or down in the other type, whatever their zero point is: their highest
+ * bit is turned. */
+static const Expr *shifted(Ctx *c, const Expr *q, Loc loc)
+{
+    DType       t = q->type->dtype;
+    const Expr *from;
+    const Expr *top = expr_scalar(c, t, is_unsigned(t) ? 128 : -128);
+
+    if (was_shifted(q, &from))
+        return from;
+    return make_cast(c, make2(c, "bitwise_xor", q, top, NULL, loc), other_sign(t), loc);
+}
+
 const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc)
 {
-    const Expr *from;
-
     *zero += is_unsigned(q->type->dtype) ? -128 : 128;
-    return was_shifted(q, &from) ? from : shifted(c, q, loc);
+    return shifted(c, q, loc);
 }
 
 /* dequantize(shifted(q)) is q with another zero point. */
@@ -258,6 +259,10 @@ static const Expr *requantized(Ctx *c, const Expr *x, const Steps *s, Loc loc)
     if (dtype_eq(v.q->type->dtype, s->t) && quantized_tensor(x, &v, &scale, &zero) &&
         scale == s->scale && zero == s->zero)
         return clamped(c, v.q, s, loc);
+    if (is_8bit(v.q->type->dtype) && dtype_eq(other_sign(v.q->type->dtype), s->t) &&
+        quantized_tensor(x, &v, &scale, &zero) && scale == s->scale &&
+        s->zero - zero == (is_unsigned(s->t) ? 128 : -128))
+        return clamped(c, shifted(c, v.q, loc), s, loc);
     if (!(by = const_over(c, v.scale, s->scale)))
         return NULL;
     return clamped(c, make_requantize(c, &v, by, s->zero, s->t, loc), s, loc);
