@@ -82,6 +82,17 @@ const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const Tflite
     return shifted ? tflite_rounded_by(b, y, build_const(b, DT_I32, cells > 1, &cells, bits)) : y;
 }
 
+/* x times + 2^(30 - bits) >> 31 - bits in i32, of the halves of times. */
+const Expr *tflite_times_byte(const Build *b, const Expr *x, int bits, const TfliteFixed *f)
+{
+    int         down = 31 - bits;
+    const Expr *high = by(b, "multiply", x, (double)(f->times >> 16 << (16 - down)));
+    const Expr *low = by(b, "multiply", x, (double)(f->times & 0xffff));
+
+    low = by(b, "right_shift", by(b, "add", low, 1 << (down - 1)), down);
+    return tflite_rounded(b, build_add(b, high, low), -f->shift);
+}
+
 const Expr *tflite_saturated(const Build *b, const Expr *x, DType t)
 {
     return build_cast(b, build_clip(b, x, dtype_min(t), dtype_max(t)), t);

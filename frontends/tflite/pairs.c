@@ -112,8 +112,17 @@ static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
     if (!(larger > 0 && out_scale(n) > 0) || larger >= ldexp(out_scale(n), 30))
         return tflite_error(n, E_UNSUPPORTED, "scales %g and %g for a result of %g", scale[0],
                             scale[1], (double)out_scale(n));
-    for (uint32_t i = 0; i < 2; i++)
-        x[i] = times(n, by(&n->b, "left_shift", centred(n, i), bits), scale[i] / larger);
+    for (uint32_t i = 0; i < 2; i++) {
+        TfliteFixed f;
+
+        x[i] = centred(n, i);
+        if (!tflite_fixed(n, scale[i] / larger, &f))
+            return false;
+        if (expr_dtype(n->in[i]).bits == 8 && bits >= 15)
+            x[i] = tflite_times_byte(&n->b, x[i], bits, &f);
+        else
+            x[i] = tflite_times(&n->b, by(&n->b, "left_shift", x[i], bits), 1, &f, 1);
+    }
     *one = ldexp(larger, -bits);
     return x[0] && x[1];
 }

@@ -272,6 +272,8 @@ bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out);
 /* x, in i32, times n factors, each of which is for that many columns of the last dimension. */
 const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const TfliteFixed *f,
                          int64_t each);
+/* The same of x * 2^bits, x having up to 9 bits, `bits` being from 15 on, and a factor below 1. */
+const Expr *tflite_times_byte(const Build *b, const Expr *x, int bits, const TfliteFixed *f);
 const Expr *tflite_rounded(const Build *b, const Expr *x, int bits); /* x / 2^bits */
 /* .. bits being numbers from 0 to 31, which broadcast to x. */
 const Expr *tflite_rounded_by(const Build *b, const Expr *x, const Expr *bits);
