@@ -6,10 +6,6 @@
 
 /* ---- batch normalization -------------------------------------------------------------------------- */
 
-typedef struct {
-    const Expr *bias, *scale, *mean, *variance; /* scale NULL: a bias alone */
-} Norm;
-
 static const char *named(DarknetNode *n, const char *role, const char *name)
 {
     return intern_printf(n->b.c->strings, "%s%s", role, name);
@@ -34,14 +30,14 @@ static const Expr *variances(DarknetNode *n, const char *role, int64_t channels)
     return build_const(&n->b, DT_F32, 1, &channels, out);
 }
 
-static bool read_scales(DarknetNode *n, const char *role, int64_t channels, Norm *out)
+static bool read_scales(DarknetNode *n, const char *role, int64_t channels, DarknetNorm *out)
 {
     return (out->scale = darknet_weights(n, named(n, role, "scales"), 1, &channels)) &&
            (out->mean = darknet_weights(n, named(n, role, "means"), 1, &channels)) &&
            (out->variance = variances(n, named(n, role, "variances"), channels));
 }
 
-static const Expr *normalized(const DarknetNode *n, const Expr *y, const Norm *k)
+static const Expr *normalized(const DarknetNode *n, const Expr *y, const DarknetNorm *k)
 {
     const Build *b = &n->b;
 
@@ -68,42 +64,44 @@ bool darknet_padding(const DarknetNode *n, DarknetConv *k)
     return true;
 }
 
-/* Channels of the data, which groups divide. */
-static bool channels_of(const DarknetNode *n, const Expr *x, int64_t groups, int64_t filters,
-                        int64_t *channels)
+static bool check_groups(const DarknetNode *n, int64_t channels, int64_t groups, int64_t filters)
 {
-    *channels = build_dim(&n->b, x, 1);
-    return (*channels % groups == 0 && filters % groups == 0) ||
+    return (channels % groups == 0 && filters % groups == 0) ||
            darknet_error(n, E_IMPORT, "%lld groups of %lld channels and %lld filters",
-                         (long long)groups, (long long)*channels, (long long)filters);
+                         (long long)groups, (long long)channels, (long long)filters);
 }
 
-const Expr *darknet_conv2d(DarknetNode *n, const Expr *x, const DarknetConv *k, const char *role)
+bool darknet_read_filters(DarknetNode *n, int64_t channels, const DarknetConv *k, const char *role,
+                          DarknetFilters *out)
 {
-    const Build *b = &n->b;
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
-    int          pad = (int)(k->padding * k->dilation);
-    int64_t      channels;
-    const Expr  *w;
-    Norm         norm = {0};
-
-    if (!x || !channels_of(n, x, k->groups, k->filters, &channels))
-        return NULL;
+    *out = (DarknetFilters){.how = *k};
+    if (!check_groups(n, channels, k->groups, k->filters))
+        return false;
     if (k->padding * k->dilation > INT32_MAX)
         return darknet_error(n, E_IMPORT, "the padding is too large");
-    if (!(norm.bias = darknet_weights(n, named(n, role, "biases"), 1, &k->filters)) ||
-        (k->batch_normalize && !read_scales(n, role, k->filters, &norm)))
-        return NULL;
+    if (!(out->norm.bias = darknet_weights(n, named(n, role, "biases"), 1, &k->filters)) ||
+        (k->batch_normalize && !read_scales(n, role, k->filters, &out->norm)))
+        return false;
     if (k->flipped) {
         int64_t dims[4] = {channels / k->groups, k->size, k->size, k->filters};
 
-        w = darknet_weights(n, named(n, role, "weights"), 4, dims);
-        w = build_transpose(b, w, 4, (int64_t[]){3, 0, 1, 2});
+        out->w = darknet_weights(n, named(n, role, "weights"), 4, dims);
+        out->w = build_transpose(&n->b, out->w, 4, (int64_t[]){3, 0, 1, 2});
     } else {
         int64_t dims[4] = {k->filters, channels / k->groups, k->size, k->size};
 
-        w = darknet_weights(n, named(n, role, "weights"), 4, dims);
+        out->w = darknet_weights(n, named(n, role, "weights"), 4, dims);
     }
+    return out->w != NULL;
+}
+
+const Expr *darknet_filtered(DarknetNode *n, const Expr *x, const DarknetFilters *f)
+{
+    const Build       *b = &n->b;
+    const DarknetConv *k = &f->how;
+    Conv2dAttrs       *a = ATTRS(b, Conv2dAttrs);
+    int                pad = (int)(k->padding * k->dilation);
+
     a->strides = ints_of(b->c, 2, (int)k->stride_y, (int)k->stride_x);
     a->dilation = ints_of(b->c, 2, (int)k->dilation, (int)k->dilation);
     a->padding = ints_of(b->c, 4, pad, pad, pad, pad);
@@ -111,7 +109,16 @@ const Expr *darknet_conv2d(DarknetNode *n, const Expr *x, const DarknetConv *k, 
     a->channels = k->filters;
     a->kernel_size = ints_of(b->c, 2, (int)k->size, (int)k->size);
     return darknet_activate(n, k->activation,
-                            normalized(n, build2(b, "nn.conv2d", x, w, a), &norm));
+                            normalized(n, build2(b, "nn.conv2d", x, f->w, a), &f->norm));
+}
+
+const Expr *darknet_conv2d(DarknetNode *n, const Expr *x, const DarknetConv *k, const char *role)
+{
+    DarknetFilters f;
+
+    return x && darknet_read_filters(n, build_dim(&n->b, x, 1), k, role, &f)
+               ? darknet_filtered(n, x, &f)
+               : NULL;
 }
 
 bool darknet_convolutional(DarknetNode *n)
@@ -138,7 +145,7 @@ bool darknet_deconvolutional(DarknetNode *n)
     DarknetConv           k = {.groups = 1, .dilation = 1};
     const Expr           *x = darknet_image(n, n->x), *w;
     int64_t               stride, channels;
-    Norm                  norm = {0};
+    DarknetNorm           norm = {0};
 
     if (!darknet_size(n, "filters", 1, &k.filters) || !darknet_size(n, "size", 1, &k.size) ||
         !darknet_size(n, "stride", 1, &stride) || !darknet_padding(n, &k))
@@ -236,7 +243,7 @@ const Expr *darknet_dense(DarknetNode *n, const Expr *x, int64_t outputs, bool b
     DenseAttrs  *a = ATTRS(b, DenseAttrs);
     int64_t      dims[2] = {outputs, x ? build_dim(b, x, 1) : 0};
     const Expr  *w;
-    Norm         norm = {0};
+    DarknetNorm  norm = {0};
 
     if (!x || !(norm.bias = darknet_weights(n, named(n, role, "biases"), 1, &outputs)))
         return NULL;
@@ -269,7 +276,7 @@ bool darknet_batchnorm(DarknetNode *n)
 {
     const Expr *x = darknet_image(n, n->x);
     int64_t     channels = build_dim(&n->b, x, 1);
-    Norm        norm;
+    DarknetNorm norm;
 
     norm.bias = n->im->forked ? darknet_weights(n, "biases", 1, &channels)
                               : build_zeros(&n->b, DT_F32, 1, &channels);

@@ -152,10 +152,24 @@ typedef struct {
     const char *activation;
 } DarknetConv;
 
+/* What is done behind a product or a convolution; scale NULL: a bias alone. */
+typedef struct {
+    const Expr *bias, *scale, *mean, *variance;
+} DarknetNorm;
+/* A convolution whose weights have been read: they lie in the file in an order of their own. */
+typedef struct {
+    DarknetConv how;
+    const Expr *w;
+    DarknetNorm norm;
+} DarknetFilters;
 /* `dilation`, `pad` and `padding` of the layer. */
 bool darknet_padding(const DarknetNode *n, DarknetConv *k);
 /* role: "" or "input.", before the names of its weights */
 const Expr *darknet_conv2d(DarknetNode *n, const Expr *x, const DarknetConv *k, const char *role);
+/* The same in two steps, of data with so many channels. */
+bool darknet_read_filters(DarknetNode *n, int64_t channels, const DarknetConv *k, const char *role,
+                          DarknetFilters *out);
+const Expr *darknet_filtered(DarknetNode *n, const Expr *x, const DarknetFilters *f);
 const Expr *darknet_dense(DarknetNode *n, const Expr *x, int64_t outputs, bool batch_normalize,
                           const char *activation, const char *role);
 

@@ -277,3 +277,22 @@ bool darknet_detection(DarknetNode *n)
     }
     return darknet_done(n, build_concat(b, 3, all, 1));
 }
+
+/* Classes of each pixel, and what tells objects apart as it is. */
+bool darknet_iseg(DarknetNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = darknet_image(n, n->x), *first;
+    int64_t      classes, ids, all;
+
+    if (!x || !darknet_size(n, "classes", 1, &classes) || !darknet_size(n, "ids", 0, &ids))
+        return false;
+    all = build_dim(b, x, 1);
+    if (classes + ids != all)
+        return darknet_error(n, E_IMPORT, "%lld classes and %lld numbers of %lld channels",
+                             (long long)classes, (long long)ids, (long long)all);
+    first = build1(b, "sigmoid", ids ? build_slice(b, x, 1, 0, classes) : x, NULL);
+    return darknet_done(
+        n, ids ? build_concat(b, 2, (const Expr *[]){first, build_slice(b, x, 1, classes, all)}, 1)
+               : first);
+}

@@ -479,6 +479,49 @@ class Net:
         self.keep("state", s)
         self.done(self.convolve(s, output, 3, padding=1, norm=norm, activation=activation))
 
+    def conv_lstm(self, output, peephole=0, bottleneck=0, norm=0, activation="linear", shortcut=0, constrain=32, **more):
+        """The weights of the cells' convolutions come first, though one of them sees the new cells."""
+        self.section("conv_lstm", output=output, size=3, pad=1, peephole=peephole, bottleneck=bottleneck, batch_normalize=norm,
+                     activation=activation, shortcut=shortcut, state_constrain=constrain, **more)
+        x = self.prev()
+        h, c = self.state("h", output, *x.shape[2:]), self.state("c", output, *x.shape[2:]) * 2
+        self.inputs[f"layer{len(self.results)}_c"] = c.astype(F)
+
+        def conv(v):
+            return self.convolve(v, output, 3, padding=1, norm=norm, activation=activation)
+        wait = None
+        v = [0, 0]
+        if peephole:
+            v = [conv(c), conv(c)]
+            at = len(self.floats)
+            state = self.rng.bit_generator.state
+            conv(c)  # takes the weights; what they see comes below
+            held = self.floats[at:]
+
+            def wait(new):
+                kept, self.floats, now = self.floats, [], self.rng.bit_generator.state
+                self.rng.bit_generator.state = state
+                y = conv(new)
+                assert all((a == b).all() for a, b in zip(self.floats, held))
+                self.floats, self.rng.bit_generator.state = kept, now
+                return y
+        if bottleneck:
+            x = np.tanh(conv(np.concatenate([h, x], 1)))
+            w = [0] * 4
+        else:
+            w = [conv(h) for _ in range(4)]
+        u = [conv(x) for _ in range(4)]
+        sigmoid = ACTIVATIONS["logistic"]
+        c = sigmoid(w[0] + u[0] + v[0]) * c + sigmoid(w[1] + u[1] + v[1]) * np.tanh(w[2] + u[2])
+        o = sigmoid(w[3] + u[3] + (wait(c) if wait else 0))
+        h = o * np.tanh(c)
+        self.keep("h", h)
+        self.keep("c", np.clip(c, -constrain, constrain) if constrain else c)
+        y = h.copy()
+        if bottleneck and shortcut:
+            y[:, :output // 2] += x[:, :output // 2]
+        self.done(y)
+
     # ---- the files
 
     def write(self, folder, last):
@@ -659,6 +702,32 @@ def image_states():
     n = Net("image_states", (2, 5, 4))
     n.crnn(3, 4, shortcut=1)
     return n, "crnn"
+
+
+@net
+def image_cells():
+    n = Net("image_cells", (3, 5, 4))
+    n.conv_lstm(4, peephole=1, norm=1, constrain=1)
+    n.conv_lstm(4, bottleneck=1, shortcut=1, activation="leaky", lstm_activation="tanh", peephole=1, constrain=0)
+    n.conv_lstm(2)
+    return n, "conv_lstm"
+
+
+@net
+def pixels():
+    """What is left of layers that train, or keep pictures, in one step; classes of pixels."""
+    n = Net("pixels", (3, 5, 4))
+    x = n.prev()
+    n.section("history", history_size=3)
+    n.done(np.concatenate([x, np.zeros((x.shape[0], 6, 5, 4))], 1))
+    n.conv(6, 3, pad=1)
+    n.section("contrastive", classes=3, temperature=0.5)
+    n.done(n.prev())
+    n.section("iseg", classes=4, ids=2)
+    y = n.prev().copy()
+    y[:, :4] = ACTIVATIONS["logistic"](y[:, :4])
+    n.done(y)
+    return n, "iseg"
 
 
 if __name__ == "__main__":
