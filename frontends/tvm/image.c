@@ -257,7 +257,8 @@ const Expr *tv_crop_and_resize(TvNode *n)
     return last ? build_channels_last(b, y) : y;
 }
 
-/* The largest sum of a cell and its weight in each window; weights [C, h, w]. */
+/* The largest sum of a cell, 0 around the image, and its weight in each window; weights [C, h, w].
+ */
 const Expr *tv_dilation2d(TvNode *n)
 {
     const Build *b = &n->b;
@@ -284,7 +285,7 @@ const Expr *tv_dilation2d(TvNode *n)
                             (long long)cells[i], (long long)apart[i]);
         out[i] = (out[i] - 1) / step[i] + 1;
     }
-    x = x && w ? build_pad(b, x, pads, dtype_min(expr_dtype(x)), NULL) : NULL;
+    x = x && w ? build_pad(b, x, pads, 0, NULL) : NULL;
     for (int64_t k = 0; x && k < cells[0] * cells[1]; k++) {
         StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
         int64_t            from[] = {k / cells[1] * apart[0], k % cells[1] * apart[1]},

@@ -337,7 +337,7 @@ def parts(f32, module, metadata, write):
     spectrum = np.fft.fft(q + 1j * q)
     frames = np.stack([wave[:, 4 * t:4 * t + 8] * window for t in range(4)], 1) / np.sqrt(8)
     frames = np.fft.rfft(frames).transpose(0, 2, 1)
-    pad = np.pad(image, ((0, 0), (0, 0), (1, 0), (0, 1)), constant_values=-np.inf)
+    pad = np.pad(image, ((0, 0), (0, 0), (1, 0), (0, 1)))
     wide = np.max([pad[:, :, a:a + 5:2, 2 * b:2 * b + 3] + w[None, :, a, b, None, None] for a in (0, 1) for b in range(3)], 0)
     m, left, right = (a.astype("i8") for a in per)
     fixed = (whole * m * 2 ** left + (np.int64(1) << (30 + right))) >> (31 + right)
