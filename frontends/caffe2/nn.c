@@ -299,3 +299,29 @@ bool c2_pad_image(C2Node *n)
     pads[4] = v[0], pads[5] = v[2], pads[6] = v[1], pads[7] = v[3];
     return c2_image_done(n, build_pad(&n->b, x, pads, c2_float(n, "value", 0), mode));
 }
+
+/* Means in the bins of regions [R, 5], the first number of which says whose they are, or [R, 4] of
+ * one image. */
+bool c2_roi_align(C2Node *n)
+{
+    const Build   *b = &n->b;
+    RoiAlignAttrs *a = ATTRS(b, RoiAlignAttrs);
+    const Expr    *x = c2_image(n, 0, 4, 4), *boxes = n->in[1], *whose;
+    int64_t        size[2] = {c2_int(n, "pooled_h", 1), c2_int(n, "pooled_w", 1)}, R, fields;
+
+    if (!x || !c2_rank(n, 1, 2, 2))
+        return false;
+    R = build_dim(b, boxes, 0), fields = build_dim(b, boxes, 1);
+    if (fields != 4 && fields != 5)
+        return c2_error(n, E_IMPORT, "regions %s", type_text(b->c, boxes->type));
+    whose = fields == 4
+                ? build_zeros(b, DT_I64, 1, &R)
+                : build_cast(b, build_reshape(b, build_slice(b, boxes, 1, 0, 1), 1, (int64_t[]){R}),
+                             DT_I64);
+    a->pooled_size = ints_dup(b->c, size, 2);
+    a->spatial_scale = c2_float(n, "spatial_scale", 1);
+    a->sample_ratio = c2_int(n, "sampling_ratio", -1) > 0 ? c2_int(n, "sampling_ratio", -1) : 0;
+    a->aligned = c2_int(n, "aligned", 0) != 0;
+    return c2_image_done(n, build3(b, "vision.roi_align", x,
+                                   build_slice(b, boxes, 1, fields - 4, fields), whose, a));
+}

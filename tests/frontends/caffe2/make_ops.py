@@ -207,6 +207,44 @@ def images(m):
         m.op("PadImage", "x", np.pad(x, ((0, 0), (0, 0), (1, 2), (2, 0)), mode, **more), name="pad_" + mode, mode=mode, value=0.5, pad_t=1, pad_l=2, pad_b=2, pad_r=0)
 
 
+def roi_align(x, boxes, size, scale, ratio, aligned):
+    """Means of points that are sampled in each bin; 0 further than one cell outside."""
+    N, C, H, W = x.shape
+    out = np.zeros((len(boxes), C, *size))
+    for r, box in enumerate(boxes):
+        image = x[int(box[0]) if len(box) == 5 else 0].astype(np.float64)
+        x0, y0, x1, y1 = box[-4:].astype(np.float64) * scale - (0.5 if aligned else 0)
+        w, h = x1 - x0, y1 - y0
+        if not aligned:
+            w, h = max(w, 1), max(h, 1)
+        rows, columns = (ratio if ratio > 0 else int(np.ceil(v / n)) for v, n in ((h, size[0]), (w, size[1])))
+        for i in range(size[0]):
+            for j in range(size[1]):
+                total = np.zeros(C)
+                for u in range(rows):
+                    for v in range(columns):
+                        at = [y0 + (i + (u + 0.5) / rows) * h / size[0], x0 + (j + (v + 0.5) / columns) * w / size[1]]
+                        if not (-1 <= at[0] <= H and -1 <= at[1] <= W):
+                            continue
+                        at = [min(max(a, 0), n - 1) for a, n in zip(at, (H, W))]
+                        lo = [int(a) for a in at]
+                        hi = [min(a + 1, n - 1) for a, n in zip(lo, (H, W))]
+                        p, q = at[0] - lo[0], at[1] - lo[1]
+                        total += (1 - p) * ((1 - q) * image[:, lo[0], lo[1]] + q * image[:, lo[0], hi[1]])
+                        total += p * ((1 - q) * image[:, hi[0], lo[1]] + q * image[:, hi[0], hi[1]])
+                out[r, :, i, j] = total / (rows * columns)
+    return out
+
+
+@model
+def regions(m):
+    x = m.x("x", m.f32(2, 3, 7, 6))
+    five = m.x("five", np.array([[1, 0.5, 1, 9, 8], [0, 2, 3, 5, 12.5], [1, -1, -2, 3, 4]], np.float32))
+    four = m.x("four", np.array([[0, 0, 5, 6], [3, 2, 3.5, 2.25]], np.float32))
+    m.op("RoIAlign", "x five", roi_align(x, five, (3, 2), 0.5, 2, False), name="a", spatial_scale=0.5, pooled_h=3, pooled_w=2, sampling_ratio=2)
+    m.op("RoIAlign", "x four", roi_align(x, four, (2, 2), 1, 0, True), name="b", pooled_h=2, pooled_w=2, aligned=1)
+
+
 @model
 def shapes(m):
     x = m.x("x", m.f32(2, 3, 4, 5))
