@@ -112,17 +112,18 @@ fi
 
 # Nor do thresholds, shares of caches and factors: an estimate decides, or a row of machine/limits.def,
 # which says what was measured.  What is left are the sizes of
-known="LONG_CODE LONG_TAPS LONG_COLUMN FEW_CELLS MOST_LINE" # code: what is written out
+known="LONG_CODE LONG_TAPS LONG_COLUMN FEW_CELLS MOST_LINE MOST_PHASES UNROLL_LIMIT LONG_NAME" # code: what is written out
 known="$known MAX_LOOPS MAX_DIMS MAX_IN MAX_CHOICES MAX_SIBLINGS MAX_GROUP MAX_BLOCKS MAX_WIDTHS MAX_LOADS MAX_CUTS MAX_TERMS MAX_GATES MOST_RUNS MOST_STRIPS" # arrays,
-known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH MAX_NESTING" # searches,
-known="$known MAX_HALO SMALL_RESULT"                                             # the product,
-known="$known LEAST LEAST_PANELS FEW_TILES"                                      # loops worth the name,
-known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS"                   # a space of candidates;
-known="$known ROWS COLUMNS"                                                           # of the instructions of warps;
-known="$known NEVER"                                                             # and what is no size.
-# Passes that rewrite formulas have numbers of these.
-bad=$(find schedules passes/graph -name '*.[ch]' ! -name 'quantized_*' ! -name 'simplify_*' ! -name 'keep_floats.c' \
-        ! -name space.c | sort | xargs awk -v known="$known" -f tests/numbers.awk
+known="$known MAX_VARS MAX_BOUND MOST_LANES MOST_CELLS MOST_REGS" # ...
+known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH MAX_NESTING MAX_DEPTH MAX_CALLS MAX_ROUNDS MOST_ROUNDS MAX_FACTS" # searches,
+known="$known MAX_HALO SMALL_RESULT ARENA_ALIGN STACK_LIMIT STACK_TOTAL LOCAL_LIMIT" # the product,
+known="$known LEAST LEAST_PANELS FEW_TILES" # loops worth the name,
+known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS" # a space of candidates;
+known="$known ROWS COLUMNS PLACE BANKS BORDER THREADS" # of the instructions of warps;
+known="$known NEVER INIT_PLACED INIT_INSIDE" # and what is no size.
+# Passes that rewrite formulas have numbers of these, and the host's program those of the ABI.
+bad=$(find schedules passes/graph passes/lower passes/tir -name '*.[ch]' ! -name 'quantized_*' ! -name 'simplify_*' \
+        ! -name keep_floats.c ! -name space.c ! -name lower_math.c ! -path '*/entry/*' | sort | xargs awk -v known="$known" -f tests/numbers.awk
     grep -rnE '(\.|->)(l[123](_rate|_store)?|memory_(rate|store)|[a-z]+_ns)\b' ops schedules passes --include='*.c' --include='*.h')
 if [ -n "$bad" ]; then
     echo "a number that decides stands outside machine/"

@@ -40,7 +40,7 @@ FNR == 1 { comment = string = named = 0 }
     if (named) {
         rest = line
         sub(/^#define /, "", rest)
-        while (match(rest, /[A-Z][A-Z_0-9]+ *=? *\(?[0-9]+/)) {
+        while (match(rest, /[A-Z][A-Z_0-9]*( *= *| +)\(?[0-9]+/)) {
             name = substr(rest, RSTART, RLENGTH)
             sub(/[ =(].*/, "", name)
             if (!(name in is_known)) report("a number with a name")
@@ -55,6 +55,7 @@ FNR == 1 { comment = string = named = 0 }
     gsub(/\[[0-9]+\]/, "", line)
     gsub(/1e-9/, "", line)
     gsub(/ 1\.0 /, " 1 ", line)
+    gsub(/ 1\.0\)/, " 1)", line)
     gsub(/<< *[0-9]+/, "", line)
     if (line ~ /[<>]=? *-?([3-9]|[0-9][0-9])/) report("a comparison with a number")
     else if (line ~ /[^A-Za-z_0-9.][0-9]*\.[0-9]/ || line ~ /[^A-Za-z_0-9.][0-9]+e-?[0-9]/) report("a share or a factor")

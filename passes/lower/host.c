@@ -187,8 +187,6 @@ static uint64_t operand_bytes(const Slot *s, int64_t meets)
     return s->bytes * (meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? (uint64_t)meets : 1);
 }
 
-enum { SOME_ROUNDS = 8 }; /* of a loop whose number a run decides */
-
 /* What a second thread saves in a run, in nanoseconds, with all barriers counted. */
 static double saved_ns(const Host *h, const ItemList *items)
 {
@@ -203,7 +201,7 @@ static double saved_ns(const Host *h, const ItemList *items)
         if (it->kind == ITEM_LOOP)
             ns += (double)idx_usual(it->rounds) * saved_ns(h, &it->then);
         if (it->kind == ITEM_WHILE)
-            ns += SOME_ROUNDS * saved_ns(h, &it->then);
+            ns += (double)limit_unknown_rounds(&m) * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
             continue;
         int64_t  meets = phases(it->kernel->flat);
@@ -226,6 +224,8 @@ static bool worth_threads(const Host *h)
     return worth_launch(&m, saved_ns(h, &h->p->items));
 }
 
+enum { MOST_PHASES = 8 }; /* of a kernel, that are written out */
+
 /* All phases of a kernel with barriers between them; many of them in a loop. */
 static void call_phases(Host *h, StmtList *out, const Item *it)
 {
@@ -234,7 +234,7 @@ static void call_phases(Host *h, StmtList *out, const Item *it)
     StmtList body = {0};
 
     call_kernel(h, out, it, idx_const(c->arith, 0));
-    for (; i < n && n <= 8; i++) {
+    for (; i < n && n <= MOST_PHASES; i++) {
         barrier(h, out);
         h->dirty = DIRTY_ALL;
         call_kernel(h, out, it, idx_const(c->arith, i));

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { LONG_NAME = 72 }; /* of a kernel, which its operators make */
+
 static int rank(FusionKind k)
 {
     switch (k) {
@@ -37,7 +39,7 @@ static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
         if (!best || rank(op->fusion) > rank(best->fusion))
             best = op;
         const char *stem = strrchr(op->text, '.') ? strrchr(op->text, '.') + 1 : op->text;
-        if (text.n + strlen(stem) < 72)
+        if (text.n + strlen(stem) < LONG_NAME)
             str_printf(&text, "%s%s", text.n ? "_" : "", stem);
     }
     *name = intern(c->strings, text.n ? text.at : "kernel");

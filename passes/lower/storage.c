@@ -8,9 +8,10 @@
  * weight becomes a load of half the bytes and a conversion, one instruction where the processor has
  * it (vcvtph2ps, fcvtl; for bf16 a shift).  Whatever rule arranged a kernel, schedules, layouts and
  * Winograd's transformed weights need to know nothing of it; packing stores what it computed
- * rounded to nearest.  Narrowed are f32 constants of at least SMALL elements that a kernel only
- * loads, if every call of it passes a constant; biases and scales stay exact.  Values have no
- * say, as a plan does not depend on them: one that f16 cannot hold is an error of the packing.
+ * rounded to nearest.  Narrowed are f32 constants of at least `limit_narrow_cells` elements that a
+ * kernel only loads, if every call of it passes a constant; biases and scales stay exact.  Values
+ * have no say, as a plan does not depend on them: one that f16 cannot hold is an error of the
+ * packing.
  *
  *     func @relu.1f (%x: .., %y: f32[17040384])
  *  -> func @relu.1f.stream (%x: .., %y: f32[17040384] align 64 stream)
@@ -28,8 +29,6 @@
 #include "passes/lower/lower.h"
 
 #include <string.h>
-
-enum { SMALL = 1024 };
 
 /* A pointer parameter. */
 typedef struct {
@@ -94,10 +93,11 @@ static void find_parameters(Storage *x)
 
 static bool is_weight(Ctx *c, const Buffer *b)
 {
+    Machine m = machine_of(c->target);
     int64_t elems = 0, origin;
 
     return b && b->scope == SCOPE_CONST && dtype_eq(b->dtype, DT_F32) && !b->halo && !b->data &&
-           buffer_size(c, b, &elems, &origin) && elems >= SMALL;
+           buffer_size(c, b, &elems, &origin) && elems >= limit_narrow_cells(&m);
 }
 
 /* What goes to a function of another kind as a pointer is not only loaded. */

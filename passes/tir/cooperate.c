@@ -12,12 +12,8 @@
  * threads fill in different values or go on storing, the copies differ: such buffers become each
  * thread's own (scope `local`), which is what the text says.  Used by `launches`. Cost: one walk.
  */
+#include "machine/machine.h"
 #include "passes/tir/util.h"
-
-enum {
-    WRITTEN = 32,
-    A_FEW = 8
-}; /* rounds of a filling that a device's compiler is asked to write out */
 
 typedef struct {
     Ctx       *c;
@@ -129,6 +125,7 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
 {
     Ctx        *c = x->c;
     Arith      *A = c->arith;
+    Machine     m = machine_of(c->target);
     const Idx  *cells;
     int64_t     total;
     const Stmt *in = spatial_chain(c, s, &cells);
@@ -140,7 +137,7 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, r), x->threads), x->tid);
     LoopData    l = {.var = r, .lo = idx_const(A, 0), .extent = idx_const(A, rounds)};
     if (rounds > 1) /* what does not change from one filling to the next is then computed once */
-        l.rounds = (uint32_t)(rounds <= WRITTEN ? rounds : A_FEW);
+        l.rounds = (uint32_t)(rounds <= limit_gpu_filling(&m) ? rounds : limit_gpu_written(&m));
 
     return stmt_for(c, l, chain_at(c, s, in, cells, at, rounds * x->threads != total), NO_LOC);
 }

@@ -7,6 +7,7 @@
  * (docs/ir/te.md); memory of the arena is reused, so this happens in every run.  Border and
  * interior are disjoint: in a parallel kernel every thread fills its share without a barrier.  An
  * alloc with a halo is filled where it begins.  Runs after spmd. Cost: one walk. */
+#include "machine/machine.h"
 #include "passes/passes.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from,
     const Idx **index = NEW_ARRAY(c->arena, const Idx *, b->ndim);
     LoopData   *loops = NEW_ARRAY(c->arena, LoopData, b->ndim);
     bool        shared = !x->tid;
+    Machine     m = machine_of(c->target);
 
     for (uint32_t i = 0; i < b->ndim; i++) {
         const Idx *e = b->extent[i];
@@ -44,8 +46,8 @@ static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from,
             e = idx_sub(A, idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt), first);
             shared = true;
         }
-        bool vector =
-            i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL);
+        bool vector = i + 1 == b->ndim && i != d && extent <= limit_border_lanes(&m) &&
+                      extent > 1 && idx_is_const(e, NULL);
         loops[i] = (LoopData){.var = v, .lo = at, .extent = e, .vector = vector};
         index[i] = idx_atom(A, v);
     }

@@ -26,6 +26,8 @@
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
+#include <limits.h>
+
 enum { MAX_ROUNDS = 100000 }; /* of a loop whose rounds are phases */
 
 /* A marked loop of one round is thread 0's. */
@@ -227,7 +229,7 @@ static bool threads_apart(Ctx *c, const Stmt *s)
             if (!w->par || !o->par || o->n != w->n)
                 return false;
             cells = cells && same_cells(w, o);
-            for (uint32_t d = 0; d < w->n && d < 64; d++)
+            for (uint32_t d = 0; d < w->n && d < CHAR_BIT * sizeof dims; d++)
                 if ((dims >> d & 1) && !same_share(c, w, o, d))
                     dims &= ~((uint64_t)1 << d);
             if (!cells && !dims)
