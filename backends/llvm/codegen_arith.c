@@ -223,6 +223,17 @@ static LLVMValueRef float_extremum(Gen *g, bool max, LLVMValueRef x, LLVMValueRe
     return LLVMBuildSelect(g->b, nan, y, beyond_or_pieces(g, max, x, y), "");
 }
 
+/* ... of one number, in a vector whose other lanes are anything. */
+static LLVMValueRef number_extremum(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    uint32_t     lanes = LLVMTypeOf(x) == g->f64 ? 2 : 4;
+    LLVMValueRef any = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(x), lanes)), zero = gen_i32(g, 0);
+
+    x = LLVMBuildInsertElement(g->b, any, x, zero, "");
+    y = LLVMBuildInsertElement(g->b, any, y, zero, "");
+    return LLVMBuildExtractElement(g->b, float_extremum(g, max, x, y), zero, "");
+}
+
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
 static LLVMValueRef float_minmaxnum(Gen *g, bool max, const Prim *px, LLVMValueRef x,
                                     LLVMValueRef y)
@@ -249,8 +260,9 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
     case PRIM_REM: return libm_call(g, "fmod", t, 2, pair);
     case PRIM_MIN:
     case PRIM_MAX:
-        if (p == g->step && g->arch == ARCH_X86 && gen_is_vector(LLVMTypeOf(x)))
-            return float_extremum(g, p->kind == PRIM_MAX, x, y);
+        if (p == g->step && g->arch == ARCH_X86)
+            return gen_is_vector(LLVMTypeOf(x)) ? float_extremum(g, p->kind == PRIM_MAX, x, y)
+                                                : number_extremum(g, p->kind == PRIM_MAX, x, y);
         if (constant_number(p->kids[0]))
             return float_minmax(g, p->kind == PRIM_MAX, p->kids[0], y, x);
         return float_minmax(g, p->kind == PRIM_MAX, p->kids[1], x, y);

@@ -106,15 +106,23 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
     return gen_from_memory(g, v, t);
 }
 
-/* `%t = max(%t, x)` and `%t = min(%t, x)`: a step of a reduction. */
-static bool is_extremum_step(const StoreData *s)
+/* What a store replaces. */
+static bool is_own(const StoreData *s, const Prim *p)
 {
-    const Prim *v = s->value, *own = v->kind == PRIM_MAX || v->kind == PRIM_MIN ? v->kids[0] : NULL;
+    return p->kind == PRIM_LOAD && p->u.load.buffer == s->buffer && p->u.load.n == s->n &&
+           (!s->n || !memcmp(p->u.load.index, s->index, s->n * sizeof(Idx *)));
+}
 
-    if (!own || !dtype_is_float(v->dtype) || own->kind != PRIM_LOAD ||
-        own->u.load.buffer != s->buffer || own->u.load.n != s->n)
-        return false;
-    return !s->n || !memcmp(own->u.load.index, s->index, s->n * sizeof(Idx *));
+/* `%t = max(%t, x)` and `%t = min(%t, x)`: a step of a reduction, all of it or where a condition
+ * holds (`select(c, max(%t, x), %t)`); NULL: none. */
+static const Prim *extremum_step(const StoreData *s)
+{
+    const Prim *v = s->value;
+
+    if (v->kind == PRIM_SELECT && is_own(s, v->kids[2]))
+        v = v->kids[1];
+    bool extremum = v->kind == PRIM_MAX || v->kind == PRIM_MIN;
+    return extremum && dtype_is_float(v->dtype) && is_own(s, v->kids[0]) ? v : NULL;
 }
 
 static void store_past_caches(Gen *g, LLVMValueRef store)
@@ -135,7 +143,7 @@ void gen_store(Gen *g, const StoreData *s)
         gen_async_copy(g, s);
         return;
     }
-    g->step = is_extremum_step(s) ? s->value : NULL;
+    g->step = extremum_step(s);
     LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
     uint32_t     align;
 

@@ -352,6 +352,8 @@ void vector_sum(Sched *s, const char *block, int64_t chains)
     if (n % width)
         try_step(s, "partition %%%s.o0 at %lld", block, (long long)(n / width));
     try_step(s, "vectorize %%%s.p0", block);
+    if (n / width > 1 && n / width <= limit_row_rounds(&m))
+        try_step(s, "unroll %%%s.o0", block);
     for (int level = 1; width > LEAST_LANES; level++) {
         int64_t     next = width > lanes ? lanes : LEAST_LANES;
         const char *parts = intern_printf(s->c->strings, "%s.p%d", block, level - 1);
@@ -392,7 +394,7 @@ static void column_stages(Sched *s, const char *const *names, uint32_t n, int64_
 {
     bool alone = is_tiny_kernel(s);
 
-    for (uint32_t i = 0; i + 1 < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (!sums_columns(s, names[i], 0)) {
             spatial_marks(s, names[i]);
             continue;
@@ -431,6 +433,75 @@ static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_
     return p.chains;
 }
 
+/* ---- stages of columns ----------------------------------------------------------------------------- */
+
+/* Stages that all have the result's dimensions and reduce outer ones: those shared outside of what
+ * is computed together, and of the first one inside so many cells at a time, 0: all. */
+typedef struct {
+    uint32_t rows;
+    int64_t  block;
+} ColumnStages;
+
+typedef struct {
+    Sched      *s;
+    const Atom *k, *iter;
+    bool        inside; /* the cells of iter lie within a step of k */
+} Within;
+
+static void within_prim(void *user, const Prim *p)
+{
+    Within *u = user;
+
+    if (p->kind != PRIM_LOAD)
+        return;
+    const Idx *at = flat_index(u->s, &p->u.load);
+    u->inside &= !idx_uses(at, u->k) || idx_coef(at, u->iter) < idx_coef(at, u->k);
+}
+
+/* Dimensions of the result that lie within a step of the reduction are columns.  As many of them
+ * at a time as L2 holds for the stages that read them again, not a single one's. */
+static ColumnStages columns_of(Sched *s, const char *const *names, uint32_t n)
+{
+    const BlockData *l = &sched_block(s, names[n - 1])->u.block;
+    Machine          m = machine_of(s->target);
+    int64_t          lanes = cpu_lanes(s), steps = 1, cells = 1;
+    ColumnStages     none = {l->nspatial - 1, 0};
+    uint32_t         r = l->nspatial;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *b = sched_block(s, names[i]);
+        if (b->u.block.nreduce && (b->u.block.nreduce > 1 || sums_rows(s, names[i])))
+            return none;
+        if (b->u.block.nreduce)
+            steps = atom_usual(b->u.block.iter[b->u.block.nspatial]);
+    }
+    for (; r > 0; r--) {
+        int64_t next = atom_usual(l->iter[r - 1]);
+        bool    inside = next == 1;
+
+        for (uint32_t i = 0; i < n && !inside; i++) {
+            const Stmt *b = sched_block(s, names[i]);
+            if (!b->u.block.nreduce)
+                continue;
+            Within u = {s, b->u.block.iter[b->u.block.nspatial], b->u.block.iter[r - 1], true};
+            stmt_visit(b, &(TirVisit){.user = &u, .prim = within_prim});
+            inside = u.inside;
+            if (!inside)
+                return (ColumnStages){r, 0};
+        }
+        if (cells * next * steps * 4 > room_columns(&m)) {
+            int64_t block = room_columns(&m) / (cells * steps * 4);
+            if (cells > 1 || block < lanes)
+                return cells > 1 ? (ColumnStages){r, 0} : none;
+            int64_t sums = limit_most_sums(&m) * lanes;
+            return (ColumnStages){r - 1,
+                                  block > sums ? block / sums * sums : block / lanes * lanes};
+        }
+        cells *= next;
+    }
+    return (ColumnStages){0, 0};
+}
+
 /* Rows with stages of their own, none of whose loops has many rounds: parts may be uneven. */
 static void divide_few_rows(Sched *s, const char *last, uint32_t rows)
 {
@@ -446,6 +517,44 @@ static void divide_few_rows(Sched *s, const char *last, uint32_t rows)
             return;
     }
     divide_loops(s, intern_printf(s->c->strings, "%s.u", last), loops, rows);
+}
+
+/* Rounds of a row's stages of which there are few. */
+static void write_rounds(Sched *s, const char *const *names, uint32_t n)
+{
+    Machine m = machine_of(s->target);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *loop = intern_printf(s->c->strings, "%s.vo", names[i]);
+        int64_t     rounds = loop_extent(s, loop);
+
+        if (!sched_block(s, names[i])->u.block.nreduce && rounds > 1 &&
+            rounds <= limit_row_rounds(&m))
+            try_step(s, "unroll %%%s", loop);
+    }
+}
+
+/* All stages of a block of columns, then those of the next one; threads divide the blocks. */
+static void column_blocks(Sched *s, const char *const *names, uint32_t n, ColumnStages columns,
+                          int64_t chains)
+{
+    const char      *last = names[n - 1];
+    const BlockData *l = &sched_block(s, last)->u.block;
+    const char      *dim = l->iter[columns.rows]->name;
+    bool             alone = is_tiny_kernel(s);
+
+    if (!try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.cb, %%%s.%s", last, dim,
+                  (long long)columns.block, last, last, dim))
+        return;
+    if (!alone) /* first, so that each thread has sums of its own */
+        try_step(s, "parallel %%%s.cb", last);
+    for (uint32_t i = n - 1; i-- > 0;)
+        try_step(s, "compute_at %s %%%s.cb", names[i], last);
+    for (uint32_t i = 0; i < n; i++)
+        if (sched_block(s, names[i])->u.block.nreduce)
+            vector_accumulate(s, names[i], chains, own_line(s, names[i], columns.rows));
+        else
+            line_vectors(s, names[i], own_line(s, names[i], columns.rows));
 }
 
 void sched_rows(Sched *s)
@@ -476,8 +585,11 @@ void sched_rows(Sched *s)
             rows = k;
     }
     const BlockData *l = &sched_block(s, last)->u.block;
-    if (n > 1 && rows >= l->nspatial && l->nspatial)
-        rows = l->nspatial - 1;
+    ColumnStages     columns = {0};
+    if (n > 1 && rows >= l->nspatial && l->nspatial) {
+        columns = columns_of(s, names, n);
+        rows = columns.rows;
+    }
     int64_t chains = chains_of(s, names, n, n == 1 ? 0 : rows);
     if (n == 1 && (sums_rows(s, last) || sums_by_turns(s, last))) {
         sum_of_rows(s, last, chains);
@@ -495,6 +607,10 @@ void sched_rows(Sched *s)
         spatial_marks(s, last);
         return;
     }
+    if (columns.block) {
+        column_blocks(s, names, n, columns, chains);
+        return;
+    }
     if (rows && rows < COUNT(names)) {
         const char *row = l->iter[rows - 1]->name;
         for (uint32_t i = n - 1; i-- > 0;)
@@ -507,8 +623,14 @@ void sched_rows(Sched *s)
             else
                 line_vectors(s, names[i], own_line(s, names[i], rows));
         divide_few_rows(s, last, rows);
+        if (sums_columns(s, last, rows))
+            vector_accumulate(s, last, chains, own_line(s, last, rows));
+        spatial_marks(s, last);
+        write_rounds(s, names, n);
+        return;
     } else if (!rows) {
         column_stages(s, names, n, chains);
+        return;
     }
     spatial_marks(s, last);
 }
