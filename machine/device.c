@@ -20,20 +20,26 @@ int64_t device_kept(const DeviceTile *t, int64_t threads)
     return t->stages > 1 ? (numbers * t->chunk + threads - 1) / threads : 0;
 }
 
+int64_t device_tile_threads(const DeviceTile *t)
+{
+    return (t->groups > 1 ? t->groups : 1) * (t->bm / t->tm) * (t->bn / t->tn);
+}
+
 int64_t device_tile_regs(const DeviceTile *t)
 {
     int64_t words = t->bytes > 4 ? t->bytes / 4 : 1;
-    int64_t kept = device_kept(t, t->bm / t->tm * (t->bn / t->tn));
+    int64_t kept = device_kept(t, device_tile_threads(t));
 
     return (t->tm * t->tn + t->tm + t->tn + kept) * words + DEVICE_OTHER_REGS;
 }
 
-/* Rows are a quad longer where they are stored across. */
+/* Rows are a quad longer where they are stored across; partial sums lie there, too. */
 int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
+    int64_t sums = t->groups > 1 ? t->groups * t->bm * t->bn : 0;
 
-    return stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) * t->bytes;
+    return (stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) + sums) * t->bytes;
 }
 
 double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
@@ -57,14 +63,26 @@ static double copies(const DeviceTile *t)
 {
     double wide = t->wide > 1 ? (double)t->wide : 1;
 
-    return DEVICE_COPY *
-           ((double)t->bm / (t->keeps_m ? 1 : wide) + (double)t->bn / (t->keeps_n ? 1 : wide));
+    return (t->gathered ? DEVICE_GATHER : DEVICE_COPY) * (double)t->bm / (t->keeps_m ? 1 : wide) +
+           DEVICE_COPY * (double)t->bn / (t->keeps_n ? 1 : wide);
+}
+
+/* Partial sums of a tile go to shared memory and come back, each once. */
+static double join(const Machine *m, const DeviceTile *t)
+{
+    double numbers = (double)(t->groups * t->bm * t->bn);
+
+    if (t->groups < 2)
+        return 0;
+    return 2 * DEVICE_MEET +
+           2 * fmax(numbers * (double)t->bytes / m->shared_rate, numbers / (double)m->unit_issue);
 }
 
 double device_tile_cycles(const Machine *m, const DeviceTile *t)
 {
     double quad = (double)device_quad(m, t->bytes), bytes = (double)t->bytes;
-    double threads = (double)(t->bm / t->tm) * (double)(t->bn / t->tn);
+    double groups = t->groups > 1 ? (double)t->groups : 1;
+    double threads = (double)device_tile_threads(t);
     double warps = ceil(threads / (double)m->warp), lanes = warps * (double)m->warp;
     double blocks =
         (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
@@ -73,23 +91,27 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
         device_blocks_held(m, lanes, (double)device_tile_regs(t), (double)device_tile_bytes(m, t)),
         here);
 
-    /* Of one step of the sum: the products and the copies of both panels; what a thread loads of
-     * them, a quad at a time; the panels on their way to the core. */
-    double numbers = (double)(t->bm + t->bn);
+    /* Of one step of the sum, which one group makes: the products; all instructions, those of the
+     * copies of both panels, too; what a thread loads of them, a quad at a time, and what is stored
+     * there; the panels on their way to the core. */
+    double numbers = (double)(t->bm + t->bn), macs = (double)(t->tm * t->tn);
     double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
-    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + copies(t) +
-                    (double)(t->bm * t->made) * MADE;
-    double shared = warps * loads * DEVICE_ROWS_APART * (double)m->warp * bytes / m->shared_rate;
-    double step = fmax(fmax(issued / (double)m->unit_macs, shared), numbers * bytes / m->unit_rate);
+    double made = (double)(t->bm * t->made) * MADE;
+    double issued = lanes / groups * (macs + loads + t->tested) + copies(t) + made;
+    double shared = (lanes / groups * loads * quad + numbers) * bytes / m->shared_rate;
+    double step = fmax(lanes / groups * macs / (double)m->unit_macs,
+                       fmax(issued / (double)m->unit_issue, shared));
 
     /* Blocks side by side hide what each waits for before a chunk, and that a thread takes one
      * instruction after the other. */
-    double own = fmax(step, (double)(t->tm * t->tn) + loads + copies(t) / threads);
+    step = fmax(step, numbers * bytes / m->unit_rate);
+    double turns = (double)m->unit_issue / (double)m->unit_macs; /* of a warp's multiply-add */
+    double own = fmax(step, (macs * turns + loads) / groups + copies(t) / threads);
     double chunk =
         device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
-    return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
+    return ceil(here / held) * (chunks * chunk + m->unit_wait + held * join(m, t)) + stores;
 }
 
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes)

@@ -8,6 +8,7 @@ enum {
     DEVICE_OTHER_REGS = 20, /* of a thread: addresses, counters and what was just loaded */
     DEVICE_MEET = 30,       /* cycles of a barrier */
     DEVICE_COPY = 4,        /* instructions that copy a number to shared memory */
+    DEVICE_GATHER = 16,     /* ... of a window, whose rows and columns are found for each */
     DEVICE_ROWS_APART = 2   /* rounds of a load of shared memory by threads of two rows */
 };
 

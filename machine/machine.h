@@ -317,11 +317,13 @@ double strassen_cycles(const Machine *m, double rows, double n, double k, int64_
 typedef struct {
     int64_t m, n, k, batch;
     int64_t bm, bn, tm, tn, chunk;
-    int64_t bytes;  /* of a number */
-    bool    tested; /* each step is under a condition */
-    int64_t wide;   /* numbers that are copied at a time, of what is not kept; 0: one */
-    int64_t made;   /* multiply-adds that make a number of the rows' panel; 0: it is copied */
-    int64_t stages; /* chunks that shared memory holds, to copy ahead; 0: one */
+    int64_t bytes;    /* of a number */
+    bool    tested;   /* each step is under a condition */
+    int64_t wide;     /* numbers that are copied at a time, of what is not kept; 0: one */
+    int64_t made;     /* multiply-adds that make a number of the rows' panel; 0: it is copied */
+    int64_t stages;   /* chunks that shared memory holds, to copy ahead; 0: one */
+    bool    gathered; /* what is copied of the rows' panel are cells of windows */
+    int64_t groups;   /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
@@ -329,6 +331,7 @@ int64_t device_quad(const Machine *m, int64_t bytes);
 /* Bytes of shared memory; registers of a thread, about. */
 int64_t device_tile_bytes(const Machine *m, const DeviceTile *t);
 int64_t device_tile_regs(const DeviceTile *t);
+int64_t device_tile_threads(const DeviceTile *t); /* of a block */
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
 

@@ -97,11 +97,13 @@ static const char *cu_bits(DType to, DType from)
     return to.code == DT_INT ? "__float_as_int" : "__float_as_uint";
 }
 
+/* One block alone may have all registers: rules count on them, and say how many blocks there are.
+ */
 static void cu_kernel(StrBuf *s, int64_t threads)
 {
     str_add(s, "extern \"C\" __global__ void");
     if (threads)
-        str_printf(s, " __launch_bounds__(%lld)", (long long)threads);
+        str_printf(s, " __launch_bounds__(%lld, 1)", (long long)threads);
 }
 
 static const ClikeDialect dialect = {.name = "CUDA C",

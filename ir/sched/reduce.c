@@ -4,7 +4,9 @@
  *       sum.rf.init   %sum.rf[part, ..] = identity
  *       sum.rf        %sum.rf[part, ..] += ..             the original nest, %part now spatial
  *       sum           %sum[..] += %sum.rf[part, ..]       in order of part
- */
+ *
+ *     rfactor %part at %b     all three in %b, where %sum.rf has a dimension for %part and one for
+ *                             each spatial loop of %sum in there, whatever cells those choose */
 #include "ir/sched/impl.h"
 
 /* ---- decompose_reduction ------------------------------------------------------------------------- */
@@ -163,9 +165,10 @@ static const Idx *const *prepend(Ctx *c, const Idx *first, uint32_t n, const Idx
     return at;
 }
 
-static const Idx *const *prepend_index(Ctx *c, void *user, uint32_t n, const Idx *const *index)
+static const Idx *const *given_index(Ctx *c, void *user, uint32_t n, const Idx *const *index)
 {
-    return prepend(c, user, n, index);
+    (void)c, (void)n, (void)index;
+    return user;
 }
 
 /* The nest from `own` with L spatial; its block's place is taken by `block`. */
@@ -204,6 +207,7 @@ typedef struct {
     const Buffer *of, *rf;
     const char   *block; /* name of its block */
     int64_t       parts;
+    uint32_t      at;           /* the loop that the partial sums live in; NO_SITE: none */
     bool          alone, local; /* of one copy; declared beside it */
 } Partial;
 
@@ -226,8 +230,11 @@ typedef struct {
     Combiner         comb;
     int64_t          parts;
     Sites            all, spatial, reduce; /* loops of its own; `reduce` without L */
-    const Partial   *to;
+    Partial         *to;
     const Atom      *part; /* iterator of the partial tensor's first dimension */
+    uint32_t         nrounds;
+    const Atom     **round; /* with `at`, an iterator for each of `spatial`: its other dimensions */
+    const Idx *const *cell; /* of the partial tensor, over iterators */
 } Factor;
 
 /* The loop holds one reduction of a known kind. */
@@ -259,12 +266,12 @@ static bool find_reduction(Factor *x)
 }
 
 /* The loops of its own are plain, and hold the whole sum. */
-static bool find_loops(Factor *x, bool alone)
+static bool find_loops(Factor *x)
 {
     Work *w = x->w;
     Ctx  *c = w->c;
 
-    x->own = own_nest(w, NO_SITE, x->site);
+    x->own = own_nest(w, x->to->at, x->site);
     if (!inside(w, x->L, x->own) && x->L != x->own)
         return refuse(w, "loops around '%s' hold other blocks", x->b->name) != NULL;
     for (uint32_t p = w->nest.at[x->site].parent; p != w->nest.at[x->own].parent;
@@ -284,7 +291,7 @@ static bool find_loops(Factor *x, bool alone)
         }
         if (x->all.at[i] != x->L)
             vec_push(c->scratch, &x->reduce, x->all.at[i]);
-        if (!alone && is_cut(w, d->var->name)) /* no copy has the whole sum */
+        if (!x->to->alone && is_cut(w, d->var->name)) /* no copy has the whole sum */
             return refuse(w, "the reduce loop %%%s is cut in copies; split with tail=if",
                           d->var->name) != NULL;
     }
@@ -296,23 +303,78 @@ static bool find_loops(Factor *x, bool alone)
     return true;
 }
 
-/* The tensor of partial results, L's iterations first; copies of the loop share it. */
-static bool find_partial(Factor *x, Partial *shared)
+/* The cell of the partial tensor: L's iteration first, then that of the sum, or the rounds of the
+ * loops inside `at`. */
+static bool find_cell(Factor *x)
 {
-    Work *w = x->w;
-    Ctx  *c = w->c;
+    Arith      *A = x->w->c->arith;
+    const Idx **at = NEW_ARRAY(x->w->c->arena, const Idx *, x->spatial.n + 1);
+    int64_t     n;
 
-    if (!shared->rf)
-        *shared = (Partial){
-            .of = x->t,
-            .rf = buffer_new(c, part_name(w, x->t->name), x->t->dtype, SCOPE_ARENA, x->t->ndim + 1,
-                             prepend(c, idx_const(c->arith, x->parts), x->t->ndim, x->t->extent)),
-            .block = part_name(w, x->b->name),
-            .parts = x->parts,
-            .alone = shared->alone};
-    x->to = shared;
-    return (shared->of == x->t && shared->parts == x->parts) ||
+    x->part = atom_var(A, x->l->var->name, 0, x->parts - 1);
+    if (x->to->at == NO_SITE) {
+        x->cell = prepend(x->w->c, idx_atom(A, x->part), x->t->ndim, x->store->u.store.index);
+        return true;
+    }
+    x->nrounds = x->spatial.n;
+    x->round = NEW_ARRAY(x->w->c->arena, const Atom *, x->nrounds + 1);
+    for (uint32_t i = 0; i < x->nrounds; i++) {
+        const Atom *v = loop_at(x->w, x->spatial.at[i])->var;
+        if (!loop_extent_of(stmt_at(x->w, x->spatial.at[i]), &n))
+            return refuse(x->w, "the extent of %%%s is not constant", v->name) != NULL;
+        x->round[i] = atom_var(A, intern_printf(x->w->c->strings, "r%u", i), 0, n - 1);
+        at[i] = idx_atom(A, x->round[i]);
+    }
+    x->cell = prepend(x->w->c, idx_atom(A, x->part), x->nrounds, at);
+    return true;
+}
+
+/* The tensor of partial results; copies of the loop share it. */
+static bool find_partial(Factor *x)
+{
+    Work             *w = x->w;
+    Ctx              *c = w->c;
+    Partial          *to = x->to;
+    bool              by_rounds = to->at != NO_SITE;
+    uint32_t          n = by_rounds ? x->nrounds : x->t->ndim;
+    const Idx *const *extent = x->t->extent;
+    const Idx       **rounds = NEW_ARRAY(c->arena, const Idx *, n + 1);
+
+    for (uint32_t i = 0; i < x->nrounds; i++)
+        rounds[i] = idx_const(c->arith, x->round[i]->hi + 1);
+    if (by_rounds)
+        extent = rounds;
+    if (!to->rf) {
+        to->of = x->t;
+        to->rf = buffer_new(c, part_name(w, x->t->name), x->t->dtype, SCOPE_ARENA, n + 1,
+                            prepend(c, idx_const(c->arith, x->parts), n, extent));
+        to->block = part_name(w, x->b->name);
+        to->parts = x->parts;
+    }
+    return (to->of == x->t && to->parts == x->parts) ||
            refuse(w, "copies of %%%s are not alike", x->l->var->name) != NULL;
+}
+
+/* The start of a part is its block's where conditions spare it no step, else a block of its own: a
+ * part may have nothing to add. */
+static bool starts_inside(const Factor *x)
+{
+    if (x->to->at == NO_SITE)
+        return false;
+    for (uint32_t i = 0; i < x->all.n; i++) {
+        const LoopData *d = loop_at(x->w, x->all.at[i]);
+        for (uint32_t k = 0; k < x->b->where.n && d->kind == LOOP_REDUCE; k++)
+            if (idx_uses(x->b->where.ge0[k], d->var))
+                return false;
+    }
+    return true;
+}
+
+static const Stmt *start_of(const Factor *x)
+{
+    Ctx *c = x->w->c;
+
+    return stmt_store(c, x->to->rf, x->cell, comb_identity(c, x->comb, x->t->dtype));
 }
 
 /* The partial sums.  The block's old reduce iterators are values of `part` and of one iterator for
@@ -322,7 +384,7 @@ static const Stmt *partial_nest(const Factor *x)
     Ctx             *c = x->w->c;
     Arith           *A = c->arith;
     const BlockData *b = x->b;
-    uint32_t         ns = b->nspatial + 1, nr = x->reduce.n;
+    uint32_t         ns = b->nspatial + 1 + x->nrounds, nr = x->reduce.n;
     const Atom     **iter = NEW_ARRAY(c->arena, const Atom *, ns + nr);
     const Idx      **bind = NEW_ARRAY(c->arena, const Idx *, ns + nr);
     IdxSubst        *loop_to_iter = subst_new(A, c->scratch), *old = subst_new(A, c->scratch);
@@ -333,6 +395,11 @@ static const Stmt *partial_nest(const Factor *x)
     for (uint32_t i = 0; i < b->nspatial; i++) {
         iter[i + 1] = b->iter[i];
         bind[i + 1] = b->bind[i];
+    }
+    for (uint32_t i = 0; i < x->nrounds; i++) {
+        const LoopData *d = loop_at(x->w, x->spatial.at[i]);
+        iter[b->nspatial + 1 + i] = x->round[i];
+        bind[b->nspatial + 1 + i] = idx_sub(A, idx_atom(A, d->var), d->lo);
     }
     for (uint32_t i = 0; i < nr; i++) {
         const LoopData *d = loop_at(x->w, x->reduce.at[i]);
@@ -348,10 +415,12 @@ static const Stmt *partial_nest(const Factor *x)
     rb.nreduce = nr;
     rb.iter = iter;
     rb.bind = bind;
-    rb.has_init = false;
-    const Stmt *update = retarget(c, stmt_subst(c, x->store, old), x->t, x->to->rf, prepend_index,
-                                  (void *)(uintptr_t)idx_atom(A, x->part));
-    return with_spatial(x->w, x->own, x->site, x->L, stmt_block(c, rb, 1, &update, x->s->loc));
+    rb.has_init = starts_inside(x);
+    const Stmt *kids[2] = {rb.has_init ? start_of(x) : NULL, NULL};
+    kids[rb.has_init] = retarget(c, stmt_subst(c, x->store, old), x->t, x->to->rf, given_index,
+                                 (void *)(uintptr_t)x->cell);
+    return with_spatial(x->w, x->own, x->site, x->L,
+                        stmt_block(c, rb, 1 + rb.has_init, kids, x->s->loc));
 }
 
 /* The spatial iterators of the block, and one more: bound to fresh copies of the spatial loops, and
@@ -367,9 +436,9 @@ static Around around(const Factor *x, bool part_first, const Atom *var)
     const BlockData *b = x->b;
     IdxSubst        *fresh = subst_new(c->arith, c->scratch);
     AtomSet         *rvars = atomset_new(c->scratch);
-    const Atom     **iter = NEW_ARRAY(c->arena, const Atom *, b->nspatial + 1);
-    const Idx      **bind = NEW_ARRAY(c->arena, const Idx *, b->nspatial + 1);
-    uint32_t         own = part_first ? 0 : b->nspatial;
+    uint32_t         n = b->nspatial + x->nrounds, own = part_first ? 0 : n;
+    const Atom     **iter = NEW_ARRAY(c->arena, const Atom *, n + 1);
+    const Idx      **bind = NEW_ARRAY(c->arena, const Idx *, n + 1);
     Around           a = {loops_fresh(x->w, &x->spatial, fresh), *b};
 
     for (uint32_t i = 0; i < x->all.n; i++)
@@ -379,23 +448,29 @@ static Around around(const Factor *x, bool part_first, const Atom *var)
         iter[i + part_first] = b->iter[i];
         bind[i + part_first] = idx_subst(fresh, b->bind[i]);
     }
+    for (uint32_t i = 0; i < x->nrounds; i++) {
+        const LoopData *d = loop_at(x->w, x->spatial.at[i]);
+        iter[b->nspatial + part_first + i] = x->round[i];
+        bind[b->nspatial + part_first + i] =
+            idx_subst(fresh, idx_sub(c->arith, idx_atom(c->arith, d->var), d->lo));
+    }
     iter[own] = x->part;
     bind[own] = idx_atom(c->arith, var);
     a.block.iter = iter;
     a.block.bind = bind;
-    a.block.nspatial = b->nspatial + part_first;
+    a.block.nspatial = n + part_first;
     a.block.nreduce = !part_first;
     a.block.where = pred_subst(fresh, c->arena, where_without(x->w, b->where, rvars));
     return a;
 }
 
-/* Its start, everywhere: a part may have nothing to add. */
-static const Stmt *partial_start(const Factor *x, const Idx *const *cell)
+/* Its start, everywhere. */
+static const Stmt *partial_start(const Factor *x)
 {
     Ctx        *c = x->w->c;
     const Atom *var = atom_var(c->arith, x->l->var->name, 0, x->parts - 1);
     Around      a = around(x, true, var);
-    const Stmt *zero = stmt_store(c, x->to->rf, cell, comb_identity(c, x->comb, x->t->dtype));
+    const Stmt *zero = start_of(x);
 
     a.block.name = intern_printf(c->strings, "%s.init", x->to->block);
     a.block.has_init = false;
@@ -404,7 +479,7 @@ static const Stmt *partial_start(const Factor *x, const Idx *const *cell)
 }
 
 /* The rest: the block over the parts, in order, from its own start or what is there already. */
-static const Stmt *sum_of_parts(const Factor *x, const Idx *const *cell)
+static const Stmt *sum_of_parts(const Factor *x)
 {
     Ctx              *c = x->w->c;
     const Idx *const *at = x->store->u.store.index;
@@ -414,7 +489,8 @@ static const Stmt *sum_of_parts(const Factor *x, const Idx *const *cell)
     const Stmt       *kids[2] = {x->b->has_init ? init_of(x->s) : NULL, NULL};
 
     kids[x->b->has_init] = stmt_store(
-        c, x->t, at, comb_apply(c, x->comb, prim_load(c, x->t, at), prim_load(c, x->to->rf, cell)));
+        c, x->t, at,
+        comb_apply(c, x->comb, prim_load(c, x->t, at), prim_load(c, x->to->rf, x->cell)));
     return loops_wrap(c, a.loops,
                       loop_of(c, var, LOOP_REDUCE,
                               stmt_block(c, a.block, 1 + x->b->has_init, kids, x->s->loc),
@@ -422,36 +498,42 @@ static const Stmt *sum_of_parts(const Factor *x, const Idx *const *cell)
 }
 
 /* One copy of the loop, at L; false: refused. */
-static bool factor(Work *w, uint32_t L, Partial *shared)
+static bool factor(Work *w, uint32_t L, Partial *to)
 {
-    Factor x = {.w = w, .L = L, .l = loop_at(w, L)};
+    Factor x = {.w = w, .L = L, .l = loop_at(w, L), .to = to};
 
-    if (!find_reduction(&x) || !find_loops(&x, shared->alone) || !find_partial(&x, shared))
+    if (!find_reduction(&x) || !find_loops(&x) || !find_cell(&x) || !find_partial(&x))
         return false;
-    x.part = atom_var(w->c->arith, x.l->var->name, 0, x.parts - 1);
-    const Idx *const *cell =
-        prepend(w->c, idx_atom(w->c->arith, x.part), x.t->ndim, x.store->u.store.index);
     const Stmt *parts[3];
-    parts[1] = partial_nest(&x);
-    parts[0] = partial_start(&x, cell);
-    parts[2] = sum_of_parts(&x, cell);
-    const Stmt *seq = stmt_seq(w->c, 3, parts);
+    uint32_t    n = 0;
+    if (!starts_inside(&x))
+        parts[n++] = partial_start(&x);
+    parts[n++] = partial_nest(&x);
+    parts[n++] = sum_of_parts(&x);
+    const Stmt *seq = stmt_seq(w->c, n, parts);
     /* Of one copy it is the loops' around it; of several, the function's. */
-    shared->local = shared->alone && loops_around_site(w, NO_SITE, x.own).n > 0;
-    edit(w, stmt_at(w, x.own), shared->local ? stmt_alloc(w->c, shared->rf, seq) : seq);
+    to->local = to->alone && loops_around_site(w, NO_SITE, x.own).n > 0;
+    edit(w, stmt_at(w, x.own), to->local ? stmt_alloc(w->c, to->rf, seq) : seq);
     return true;
 }
 
 const Func *step_rfactor(Work *w)
 {
-    const StepArg *la = step_arg(w->st, 0);
-    Sites          loops;
-    Partial        p = {0};
+    const StepArg *la = step_arg(w->st, 0), *at = step_option(w->st, "at");
+    Sites          loops, outer;
+    Partial        p = {.at = NO_SITE};
 
     if (!la || !la->name)
         return refuse(w, "which loop?");
     if (!loops_named(w, la->name, &loops))
         return NULL;
+    if (at && at->name) {
+        if (!loops_named(w, at->name, &outer))
+            return NULL;
+        if (loops.n > 1 || outer.n > 1 || !inside(w, loops.at[0], outer.at[0]))
+            return refuse(w, "%%%s is not one loop in %%%s", la->name, at->name);
+        p.at = outer.at[0];
+    }
     p.alone = loops.n == 1;
     for (uint32_t i = 0; i < loops.n; i++)
         if (!factor(w, loops.at[i], &p))

@@ -31,9 +31,9 @@ void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
  * each round of loops of the sum and of the threads.  What makes the tensor goes into the copy. */
 void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
                 const Loops *thread, const char *at);
-/* ... of so many loops of both kinds, whose steps of the sum lie side by side in memory and are
+/* ... of so many loops of the sum, whose steps of the sum lie side by side in memory and are
  * fetched so; rows longer by `quad` cells keep threads in banks of their own. */
-void turn_copy(Sched *s, const char *tensor, uint32_t nsum, uint32_t nthread, int64_t quad);
+void turn_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad);
 
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */
@@ -75,6 +75,7 @@ typedef struct {
     int64_t    parts;         /* of so many */
     uint32_t   level;         /* the first loop that a chunk has a part of, */
     int64_t    part;          /* so many rounds; 0: no tile fits */
+    int64_t    groups;        /* of threads, each with a part of those rounds */
     int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
 } TilePlan;
 Decide decide_tile;

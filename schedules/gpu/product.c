@@ -18,6 +18,12 @@
  * Behind a depthwise convolution, each number of the tile is made where it would be copied:
  * compute_at conv at the innermost loop of the copy.
  *
+ * Where a tile has too few cells for threads, groups of them have the whole tile and a part of each
+ * chunk, and what they have at the end is added up through shared memory, in order:
+ *
+ *     split c.i by 2 -> kz, kj;  reorder mb, nb, kz, mt, nt, ko, kj, ..
+ *     rfactor kz at blk;  set_scope conv.rf shared;  bind kz threadIdx.z
+ *
  * Where a long sum has few results, blocks of threads have parts of it (`rfactor`), and a second
  * launch adds these up in order.
  *
@@ -215,7 +221,9 @@ static void split_sum(Sched *s, const Product *p, const TilePlan *plan, Loops *o
             continue;
         step(s, "split %%%s by %lld tail=if -> %%ko, %%ki", p->k.at[i], (long long)plan->part);
         loops_add(s, outer, "ko");
-        loops_add(s, inner, "ki");
+        if (plan->groups > 1)
+            step(s, "split %%ki by %lld -> %%kz, %%kj", (long long)(plan->part / plan->groups));
+        loops_add(s, inner, plan->groups > 1 ? "kj" : "ki");
     }
 }
 
@@ -276,15 +284,53 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
         write_short_sum(s, p->first);
     }
     if (quad)
-        turn_copy(s, name, k->n, thread.n, quad);
+        turn_copy(s, name, k->n, &thread, quad);
     if (wide)
         try_step(s, "tensorize %%%s.shared.a%u with @async_copy", name, k->n + thread.n - 1);
+}
+
+/* The second copy of each loop. */
+static const char *copies_text(Sched *s, const Loops *l)
+{
+    StrBuf text = strbuf(s->c->arena);
+
+    for (uint32_t i = 0; i < l->n; i++)
+        str_printf(&text, i ? ", %%%s#1" : "%%%s#1", l->at[i]);
+    return text.at;
+}
+
+/* Groups of threads sum parts of each chunk, in registers; what they have at the end goes through
+ * shared memory, neighbouring threads' numbers side by side, and all threads add up cells of it.
+ * The block of the partial sums. */
+static const char *join_groups(Sched *s, const char *block, const char *blk, const Loops *threads,
+                               const Loops *cells, int64_t groups)
+{
+    const char *part = intern_printf(s->c->strings, "%s.rf", block);
+    const char *own = copies_text(s, threads), *all = copies_text(s, cells);
+    StrBuf      was = strbuf(s->c->scratch), inside = strbuf(s->c->scratch);
+
+    step(s, "rfactor %%kz at %%%s", blk);
+    for (uint32_t i = 0; i < threads->n + cells->n; i++)
+        str_printf(i < threads->n ? &was : &inside, ", d%u", i);
+    step(s, "transform_layout %%%s (z%s%s) -> (z%s%s)", part, was.at, inside.at, inside.at, was.at);
+    step(s, "set_scope %%%s shared", part);
+    step(s, "reorder %s, %s", all, own);
+    if (cells->n > 1) {
+        step(s, "fuse %s -> %%jc", all);
+        all = "%jc";
+    }
+    step(s, "split %s into %lld -> %%jz, %%jj", all, (long long)groups);
+    step(s, "reorder %%jz, %s, %%jj", own);
+    step(s, "bind %%kz threadIdx.z");
+    step(s, "bind %%jz threadIdx.z");
+    step(s, "cache_write %s reg at %%%s#1", block, threads->at[1]);
+    return part;
 }
 
 static void arrange(Sched *s, Product *p, const TilePlan *plan)
 {
     Loops outer = {0}, inner = {0}, mrows = {0}, nrows = {0}, blocks = {0}, threads = {0},
-          cells = {0};
+          cells = {0}, group = {0};
     Loops *every[] = {&p->both, &p->m, &p->n, &p->k};
 
     if (p->group) {
@@ -304,6 +350,8 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
         loops_add(s, &blocks, p->both.at[i]);
     loops_add(s, &blocks, "mb");
     loops_add(s, &blocks, "nb");
+    if (plan->groups > 1)
+        loops_add(s, &group, "kz");
     loops_add(s, &threads, p->m_inner ? "nt" : "mt");
     loops_add(s, &threads, p->m_inner ? "mt" : "nt");
     for (uint32_t i = 0; i < mrows.n; i++)
@@ -312,26 +360,35 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
         loops_add(s, &cells, nrows.at[i]);
     if (s->refusal)
         return;
-    const Loops *order[] = {&blocks, &threads, &outer, &inner, &cells};
-    step(s, "reorder %s", loops_text(s, 5, order));
+    const Loops *order[] = {&blocks, &group, &threads, &outer, &inner, &cells};
+    step(s, "reorder %s", loops_text(s, 6, order));
     loops_bind(s, &blocks, "blk", "blockIdx.x");
     if (plan->t.stages > 1) /* one pipeline for all chunks */
         loops_fuse(s, &outer, "kq");
+    const char *sum = p->block, *last = threads.at[1], *after = last;
+    if (plan->groups > 1) {
+        p->block = join_groups(s, sum, blocks.at[0], &threads, &cells, plan->groups);
+        last = intern_printf(s->c->strings, "%s#0", threads.at[1]);
+        after = intern_printf(s->c->strings, "%s#1", threads.at[1]);
+    }
     step(s, "bind %%%s threadIdx.y", threads.at[0]);
     step(s, "bind %%%s threadIdx.x", threads.at[1]);
-    step(s, "cache_write %s reg at %%%s", p->block, threads.at[1]);
+    step(s, "cache_write %s reg at %%%s", p->block, last);
     if (p->follow)
-        step(s, "reverse_compute_at %s %%%s", p->follow, threads.at[1]);
+        step(s, "reverse_compute_at %s %%%s", p->follow, after);
     const char *at = outer.at[outer.n - 1];
+    Loops       copied = group;
+    for (uint32_t i = 0; i < inner.n; i++)
+        loops_add(s, &copied, inner.at[i]);
     /* The later one is copied first; what passes no registers comes last, just before its wait. */
     bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
     for (int i = 0; i < 2; i++)
         if ((i == 0) != first_b)
-            stage(s, p, &p->a, &inner, &mrows, 'm', p->a_along_k ? plan->quad : 0, !plan->t.keeps_m,
-                  at);
+            stage(s, p, &p->a, &copied, &mrows, 'm', p->a_along_k ? plan->quad : 0,
+                  !plan->t.keeps_m, at);
         else
-            stage(s, p, &p->b, &inner, &nrows, 'n', p->b_along_k ? plan->quad : 0, !plan->t.keeps_n,
-                  at);
+            stage(s, p, &p->b, &copied, &nrows, 'n', p->b_along_k ? plan->quad : 0,
+                  !plan->t.keeps_n, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
     if (plan->t.stages > 1)
@@ -430,6 +487,8 @@ static void product(Sched *s, const char *block, const char *first)
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
     plan.first = plan.sum[0];
+    for (uint32_t i = 1; i < p.k.n; i++)
+        plan.of.gathered = plan.of.gathered || plan.sum[i] > 1;
     sched_decide(s, decide_tile, &plan);
     if (s->refusal)
         return;

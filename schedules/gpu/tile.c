@@ -5,10 +5,12 @@
 
 static bool is_legal(const Machine *m, const DeviceTile *t)
 {
-    int64_t threads = t->bm / t->tm * (t->bn / t->tn);
+    int64_t threads = device_tile_threads(t);
 
-    return t->bm >= t->tm && t->bn >= t->tn && threads <= limit_gpu_tile_threads(m) &&
-           threads >= limit_gpu_least_threads(m) && device_tile_regs(t) <= m->regs &&
+    /* All groups have as many of the sums to add up. */
+    return t->bm >= t->tm && t->bn >= t->tn && t->tm * t->tn % t->groups == 0 &&
+           threads <= limit_gpu_tile_threads(m) && threads >= limit_gpu_least_threads(m) &&
+           device_tile_regs(t) <= m->regs &&
            (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
@@ -43,7 +45,8 @@ static double best_cycles(const Machine *m, DeviceTile t)
 {
     double least = NAN;
 
-    for (t.chunk = limit_gpu_chunk(m); t.chunk >= limit_gpu_least_chunk(m); t.chunk /= 2)
+    for (t.chunk = t.groups * limit_gpu_chunk(m); t.chunk >= t.groups * limit_gpu_least_chunk(m);
+         t.chunk /= 2)
         least = fmin(least, tile_cycles(m, t));
     return least;
 }
@@ -56,20 +59,30 @@ static bool fits_side(int64_t side, int64_t cells)
     return side == LEAST_SIDE || side < 2 * cells;
 }
 
-/* The least of a block's tile, whatever its threads have of it. */
-static double side_cycles(const Machine *m, DeviceTile t)
+/* The least of a block's tile and groups, whatever its threads have of it. */
+static double cells_cycles(const Machine *m, DeviceTile t)
 {
     double least = NAN;
 
     for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
         for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
-            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n))
+            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) &&
+                device_tile_threads(&t) <= limit_gpu_tile_threads(m))
                 least = fmin(least, best_cycles(m, t));
     return least;
 }
 
+static double side_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.groups = 1; t.groups <= d->groups; t.groups *= 2)
+        least = fmin(least, cells_cycles(m, t));
+    return least;
+}
+
 /* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
- * that divide the loop need no condition. */
+ * that divide the loop need no condition.  Groups of threads have parts of a part. */
 static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTile t)
 {
     int64_t inner = 1;
@@ -78,10 +91,13 @@ static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTil
         for (int64_t f = d->sum[i]; f >= 1; f--) {
             t.chunk = inner * f;
             bool least = i + 1 == d->nsum && f == 1;
-            if (!least && (f == 1 || t.chunk > limit_gpu_chunk(m))) /* 1: the loop inside, whole */
+            if (!least &&
+                (f == 1 || t.chunk > t.groups * limit_gpu_chunk(m))) /* 1: the loop inside, whole */
                 continue;
             t.tested = d->sum[i] % f != 0;
             if (t.tested && (f & (f - 1) || f < limit_gpu_least_chunk(m)))
+                continue;
+            if (t.groups > 1 && (t.tested || f % t.groups))
                 continue;
             double cycles = tile_cycles(m, t);
             if (!isnan(cycles))
@@ -89,13 +105,26 @@ static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTil
         }
 }
 
-static double least_cycles(const Machine *m, DeviceTile t)
+/* The most groups, for each of which a chunk has a part. */
+static int64_t most_groups(const Machine *m, const TilePlan *d)
+{
+    int64_t n = 1, inner = 1;
+
+    if (d->of.made || !m->shared_bytes)
+        return 1;
+    for (uint32_t i = d->nsum; i-- > 0; inner *= d->sum[i])
+        while (n < limit_gpu_groups(m) && d->sum[i] % (2 * n) == 0 && inner <= limit_gpu_chunk(m))
+            n *= 2;
+    return n;
+}
+
+static double least_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
 {
     double least = NAN;
 
     for (t.bm = LEAST_SIDE; t.bm <= MOST_SIDE; t.bm *= 2)
         for (t.bn = LEAST_SIDE; t.bn <= MOST_SIDE; t.bn *= 2)
-            least = fmin(least, side_cycles(m, t));
+            least = fmin(least, side_cycles(m, d, t));
     return least;
 }
 
@@ -110,7 +139,7 @@ static void decide_parts(Sched *s, const Machine *m, TilePlan *d)
         DeviceTile t = d->of;
         t.k /= n;
         t.batch *= n;
-        double cells = (double)(t.m * t.n) * (double)t.batch, cycles = least_cycles(m, t);
+        double cells = (double)(t.m * t.n) * (double)t.batch, cycles = least_cycles(m, d, t);
         if (n > 1)
             cycles = limit_gpu_parts_gain(m) *
                      (cycles + device_launch_cycles(m) + device_cells_cycles(m, cells, 1, t.bytes));
@@ -129,18 +158,20 @@ void decide_tile(Sched *s, void *plan)
     TilePlan   *d = plan;
     Machine     m = machine_of(s->target);
     DeviceTile *t = &d->t, best;
-    Candidates  tiles = candidates(s), cells = candidates(s), parts = candidates(s),
-               stages = candidates(s);
+    Candidates  tiles = candidates(s), cells = candidates(s), groups = candidates(s),
+               parts = candidates(s), stages = candidates(s);
     const Candidate *c;
 
+    d->groups = most_groups(&m, d);
     decide_parts(s, &m, d);
+    d->groups = most_groups(&m, d);
     d->quad = device_quad(&m, t->bytes);
     d->written = limit_gpu_written(&m);
     t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
     best = *t;
     for (best.bm = LEAST_SIDE; best.bm <= MOST_SIDE; best.bm *= 2)
         for (best.bn = LEAST_SIDE; best.bn <= MOST_SIDE; best.bn *= 2) {
-            double least = side_cycles(&m, best);
+            double least = side_cycles(&m, d, best);
             if (!isnan(least))
                 candidate(&tiles, best.bm, best.bn, least);
         }
@@ -150,6 +181,14 @@ void decide_tile(Sched *s, void *plan)
     t->bm = c->v[0];
     t->bn = c->v[1];
     best = *t;
+    for (best.groups = 1; best.groups <= d->groups; best.groups *= 2) {
+        double least = cells_cycles(&m, best);
+        if (!isnan(least))
+            candidate(&groups, best.groups, 0, least);
+    }
+    d->groups = t->groups = pick_factor(s, "groups", &groups);
+    best = *t;
+    best.chunk = t->groups * limit_gpu_least_chunk(&m);
     for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
         for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
             if (is_legal(&m, &best))
@@ -181,10 +220,11 @@ bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
                       .bytes = 4,
                       .keeps_m = true,
                       .keeps_n = true};
+    TilePlan   plan = {.of = one, .groups = 1};
     double     between = (double)(w->c * w->y * w->x);
-    double     apart = least_cycles(&m, one) + device_launch_cycles(&m) +
+    double     apart = least_cycles(&m, &plan, one) + device_launch_cycles(&m) +
                    device_cells_cycles(&m, between, (double)taps, 4);
 
     one.made = taps;
-    return least_cycles(&m, one) < apart;
+    return least_cycles(&m, &plan, one) < apart;
 }

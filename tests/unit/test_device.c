@@ -51,6 +51,13 @@ static const char *const networks[] = {
     "const @w: Tensor[(32, 32), f32] = splat(0.125)\n"
     "fn @main(%x: Tensor[(16, 32), f32]) {\n"
     "  tanh(nn.dense(nn.softmax(nn.dense(%x, const @w), axis=-1), const @w))\n}\n",
+    /* sums in parts by groups of a block's threads, of groups of channels, too */
+    "const @w: Tensor[(24, 32, 3, 3), f32] = splat(0.02)\n"
+    "const @v: Tensor[(16, 12, 3, 3), f32] = splat(0.03)\n"
+    "fn @main(%x: Tensor[(1, 32, 7, 5), f32], %y: Tensor[(9, 96), f32],\n"
+    "         %z: Tensor[(96, 10), f32]) {\n"
+    "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]));\n"
+    "  (nn.conv2d(%0, const @v, groups=2, strides=[2, 1]), nn.matmul(%y, nn.softmax(%z)))\n}\n",
     /* halos, pools, several launches */
     "const @u: Tensor[(8, 8, 3, 3), f32] = splat(0.02)\n"
     "fn @main(%x: Tensor[(1, 3, 12, 11), f32], %w: Tensor[(8, 3, 3, 3), f32],\n"
