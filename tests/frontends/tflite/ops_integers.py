@@ -256,7 +256,7 @@ def words_resize_8(r):
 
 
 @model
-def words_resize_u8(r):
+def step_resize_u8(r):
     return resized(r, "uint8")
 
 
