@@ -11,6 +11,12 @@ static bool is_named(const ZipMember *m, const char *name)
     return m->name.n == strlen(name) && !memcmp(m->name.at, name, m->name.n);
 }
 
+/* An entry of an archive may lie where a file of HDF5 could begin. */
+static bool is_archive(Bytes file)
+{
+    return file.n >= 4 && !memcmp(file.at, "PK\3\4", 4);
+}
+
 bool keras_is_file(Bytes file)
 {
     static const char attribute[] = "model_config";
@@ -18,7 +24,8 @@ bool keras_is_file(Bytes file)
     ZipMember         m;
     Bytes             rest = file;
 
-    if (h5_is(file)) { /* the name of the attribute stands somewhere in its header */
+    if (!is_archive(file) &&
+        h5_is(file)) { /* the name of the attribute stands somewhere in its header */
         while (rest.n >= sizeof attribute) {
             const uint8_t *at = memchr(rest.at, 'm', rest.n - sizeof attribute + 1);
 
@@ -30,7 +37,7 @@ bool keras_is_file(Bytes file)
         }
         return false;
     }
-    if (file.n < 4 || memcmp(file.at, "PK\3\4", 4) || !zip_open(file, &d))
+    if (!is_archive(file) || !zip_open(file, &d))
         return false;
     for (bool config = false, weights = false; zip_next(&d, &m);) {
         config |= is_named(&m, config_name);
@@ -141,5 +148,6 @@ static bool read_h5(Ctx *c, Loc loc, Bytes file, KerasArchive *out)
 bool keras_read_archive(Ctx *c, Loc loc, Bytes file, KerasArchive *out)
 {
     *out = (KerasArchive){0};
-    return h5_is(file) ? read_h5(c, loc, file, out) : read_zip(c, loc, file, out);
+    return !is_archive(file) && h5_is(file) ? read_h5(c, loc, file, out)
+                                            : read_zip(c, loc, file, out);
 }
