@@ -75,17 +75,28 @@ const Expr *build_segments(const Build *b, const char *how, const Expr *x, const
                   build_expand_dims(b, ids, 0, 1), x, a);
 }
 
-/* The first cells of each row, as many as its length, come in the opposite order. */
+/* The first cells of each row, as many as its length, come in the opposite order: all of them,
+ * where that is how long rows are. */
 const Expr *build_reverse_rows(const Build *b, const Expr *x, const Expr *lengths, uint32_t along,
                                uint32_t batch)
 {
     GatherAttrs *a = ATTRS(b, GatherAttrs);
-    const Expr  *i, *count;
+    const Expr  *i, *count, *known;
     const Idx   *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
     uint32_t     rank = expr_rank(x);
+    int64_t      all;
+    double       length;
 
     if (along == batch || expr_form(lengths, 0) != expr_form(x, batch))
         return build_error(b, E_IMPORT, "lengths are %s", type_text(b->c, lengths->type));
+    known = build_fold(b, lengths);
+    if (known && expr_const_f(known, &length) && idx_is_const(expr_form(x, along), &all) &&
+        length == (double)all) {
+        ReverseAttrs *r = ATTRS(b, ReverseAttrs);
+
+        r->axis = along;
+        return build1(b, "reverse", x, r);
+    }
     i = build_along(b, build_arange(b, expr_form(x, along), DT_I64), rank, along);
     for (uint32_t k = 0; k < rank; k++)
         dims[k] = k == batch ? expr_form(x, batch) : one;

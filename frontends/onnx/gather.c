@@ -509,44 +509,15 @@ bool convert_nonzero(Node *n)
     return node_done(n, build_const(b, DT_I64, 2, dims, at));
 }
 
-/* The first `len` cells of each sequence in reverse: cell i comes from i < len ? len-1-i : i. */
 bool convert_reverse_sequence(Node *n)
 {
-    const Build *b = &n->b;
-    int64_t      batch = node_int(n, "batch_axis", 1), time = node_int(n, "time_axis", 0);
-    int64_t     *count, T, N;
-    const Expr  *x, *len, *i, *at;
-    GatherAttrs *a = ATTRS(b, GatherAttrs);
-    int64_t      dims[MAX_RANK];
-    uint32_t     rank;
+    int64_t batch = node_int(n, "batch_axis", 1), time = node_int(n, "time_axis", 0);
 
     if (!node_need_rank(n, 0, 2, MAX_RANK) || !node_need_rank(n, 1, 1, 1))
         return false;
-    x = n->in[0];
-    rank = expr_rank(x);
     if (!((batch == 0 && time == 1) || (batch == 1 && time == 0)))
         return node_error(n, E_IMPORT, "batch_axis %lld and time_axis %lld", (long long)batch,
                           (long long)time);
-    T = build_dim(b, x, (uint32_t)time);
-    N = build_dim(b, x, (uint32_t)batch);
-    if (build_dim(b, n->in[1], 0) != N)
-        return node_error(n, E_IMPORT, "%lld lengths for %lld sequences",
-                          (long long)build_dim(b, n->in[1], 0), (long long)N);
-    count = arena_array(b->c->arena, (size_t)T + 1, sizeof *count);
-    for (int64_t k = 0; k < T; k++)
-        count[k] = k;
-    for (uint32_t k = 0; k < rank; k++)
-        dims[k] = 1;
-    dims[time] = T;
-    i = build_reshape(b, build_i64s(b, (uint32_t)T, count), rank, dims);
-    dims[time] = 1;
-    dims[batch] = N;
-    len = build_reshape(b, build_cast(b, n->in[1], DT_I64), rank, dims);
-    if (!i || !len)
-        return false;
-    at = build2(b, "subtract", build_by(b, "subtract", len, 1), i, NULL);
-    at = build_where(b, build2(b, "less", i, len, NULL), at, i);
-    a->axis = time;
-    return node_done(n,
-                     build2(b, "gather", x, build_broadcast(b, at, rank, build_dims(b, x).at), a));
+    return node_done(
+        n, build_reverse_rows(&n->b, n->in[0], n->in[1], (uint32_t)time, (uint32_t)batch));
 }

@@ -324,13 +324,12 @@ static bool size_pieces(Node *n, const OnnxLoop *l, const Map *dims, const Expr 
 /* The body's results, with states that are carried as each round leaves them.  Sizes that grow
  * without a bound are refused. */
 static bool convert_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, uint32_t nin,
-                         const Expr **made, Rounds *r)
+                         const Expr **in, const Expr **made, Rounds *r)
 {
-    Import      *im = n->im;
-    Map         *none = map_new(n->b.c->scratch);
-    const Expr **in = NEW_ARRAY(n->b.c->arena, const Expr *, nin + 1);
-    uint32_t     bound = im->binds.n, functions = im->functions.n;
-    bool         same = false;
+    Import  *im = n->im;
+    Map     *none = map_new(n->b.c->scratch);
+    uint32_t bound = im->binds.n, functions = im->functions.n;
+    bool     same = false;
 
     s->pack = NEW_ARRAY(n->b.c->arena, OnnxPack *, l->states + 1);
     for (uint32_t k = 0; k < l->states; k++)
@@ -477,14 +476,16 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     uint32_t         takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
     uint32_t         nin = takes + l.states + l.slices, bound = n->im->binds.n;
     const Expr     **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
+    const Expr     **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
     const Expr      *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
     const Expr      *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
     const OnnxPack **pieces = NEW_ARRAY(c->arena, const OnnxPack *, l.pieces + 1);
     OnnxParts        parts = {0};
     States           s = {0};
+    int64_t          rounds;
 
     l.go = l.go ? scalar(b, l.go) : NULL;
-    if (!convert_body(n, &l, i, &s, nin, made, &r))
+    if (!convert_body(n, &l, i, &s, nin, in, made, &r))
         return false;
     r.binds = onnx_binds_taken(n->im, bound);
     if (!l.scan &&
@@ -492,7 +493,11 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
         return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",
                           type_text(c, made[0]->type));
     go = l.scan ? NULL : scalar(b, made[0]);
-    if (go && !is_true(go))
+    if (go && !is_true(go) && onnx_count(n, &l, in, made, &rounds)) {
+        go = l.go = NULL;
+        l.limit = i64(b, rounds);
+        l.trips = idx_const(c->arith, rounds);
+    } else if (go && !is_true(go))
         l.trips = NULL;
     else if (!l.scan && l.limit && l.pieces && (!l.trips || (l.go && !is_true(l.go))) &&
              !bind_trips(n, &l))

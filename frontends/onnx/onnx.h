@@ -394,6 +394,10 @@ typedef struct {
     const bool        *piece_reverse;
 } OnnxLoop;
 
+/* The number of rounds of a Loop, at least one, whose condition counts; in, out: what its body
+ * takes and gives. False: a run decides it.  (count.c) */
+bool onnx_count(Node *n, const OnnxLoop *l, const Expr *const *in, const Expr *const *out,
+                int64_t *rounds);
 /* A function of the module, called once, whose rounds are those of the loop; its results to out. */
 bool onnx_loop(Node *n, const OnnxLoop *l, const Expr **out);
 /* What `fn` makes of element i of each of x, along their first dimension, for all i below count;
