@@ -103,6 +103,14 @@ static uint32_t source(const Expr *transpose, uint32_t i)
     return a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
 }
 
+/* A view of what e is a view of. */
+static const Expr *viewed(Ctx *c, const Expr *e, uint32_t n, const Idx *const *dims, Loc loc)
+{
+    while (is_view(e) && expr_has_shape(call_arg(e, 0)))
+        e = call_arg(e, 0);
+    return make_reshape_to(c, e, n, dims, loc);
+}
+
 /* A transpose whose result is as wanted but for 1s, as one of an operand with the 1s in front
  * that are wanted; else NULL. */
 static const Expr *transpose_of(Ctx *c, const Expr *e, const Shape *want)
@@ -141,8 +149,7 @@ static const Expr *transpose_of(Ctx *c, const Expr *e, const Shape *want)
     }
     a = ATTRS_NEW(c, TransposeAttrs);
     a->axes = ints_dup(c, axes, want->n);
-    return make1(c, "transpose", make_reshape_to(c, call_arg(e, 0), want->n, dims, e->loc), a,
-                 e->loc);
+    return make1(c, "transpose", viewed(c, call_arg(e, 0), want->n, dims, e->loc), a, e->loc);
 }
 
 /* Leading dimensions as those of the scores: a view of the operand; NULL if they do not fit. */
@@ -176,7 +183,7 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
     for (transposed = e; is_view(transposed);)
         transposed = call_arg(transposed, 0);
     transposed = transpose_of(c, transposed, &want);
-    return transposed ? transposed : make_reshape_to(c, e, want.n, want.dims, e->loc);
+    return transposed ? transposed : viewed(c, e, want.n, want.dims, e->loc);
 }
 
 static bool swaps_last(const Expr *e)

@@ -11,11 +11,15 @@
  * is one of these (`Role`): the same in all rounds, a counter, the state or its cell, the list of
  * all states, the last state.  The round is the cell that recurrent_cell.c reads, of the state, of
  * row %i of a tensor that is the same in all rounds, and of weights and biases that are.  Counters
- * begin at numbers, and end the loop after as many rounds as %x has rows.  Of the operator only the
- * form is made here; where a loop is anything else, it stays as it is.  The pass comes first of
- * all, since what the operator is made of is simplified like that of a model which had it.  Sums
- * are rounded in another order.  Cost: a walk of each loop, and one rewrite. */
+ * begin at numbers, and end the loop after as many rounds as %x has rows.  Where %x is reversed,
+ * the operator goes backwards, and its list is reversed.  Of the operator only the form is made
+ * here; where a loop is anything else, it stays as it is.  The pass comes first of all, since what
+ * the operator is made of is simplified like that of a model which had it.  Sums are rounded in
+ * another order.  Cost: a walk of each loop, and one rewrite. */
 #include "passes/graph/recurrent.h"
+#include "passes/graph/simplify.h"
+
+#include <string.h>
 
 enum { MAX_NESTING = 8 }; /* of operators that make a weight */
 
@@ -40,7 +44,7 @@ typedef struct {
     uint32_t    state; /* the number of its parameter, */
     uint32_t    c;     /* ... of an LSTM's cell, */
     uint32_t    x;     /* of all steps' inputs, */
-    uint32_t    step;  /* of the counter that tells the step */
+    bool       *tells; /* of each counter: it is the step, so it begins at 0 */
     int64_t     in;    /* columns of a step's input */
 } Loop;
 
@@ -74,17 +78,16 @@ static const Expr *without_casts(const Expr *e)
     return e;
 }
 
-/* The step: the counter, perhaps as another integer. */
-static bool is_step(Loop *l, const Expr *e)
+/* The step: a counter, perhaps as another integer. */
+static bool is_step(const Loop *l, const Expr *e)
 {
     uint32_t at;
 
     e = without_casts(e);
     if (!is_param(l, e, &at) || l->role[at] != ROLE_COUNTER)
         return false;
-    if (l->step == UINT32_MAX)
-        l->step = at;
-    return l->step == at;
+    l->tells[at] = true;
+    return true;
 }
 
 static bool is_first(const Expr *e)
@@ -194,7 +197,8 @@ static bool find_cell(Loop *l)
         if (l->role[i] != ROLE_OTHER || !recurrent_cell(e, &l->cell))
             continue;
         l->state = i;
-        l->step = l->x = UINT32_MAX;
+        l->x = UINT32_MAX;
+        memset(l->tells, 0, n * sizeof *l->tells);
         l->in = 0;
         if (l->cell.kind == CELL_LSTM && (!is_param(l, without_views(l->cell.c0), &c) ||
                                           without_views(call_arg(l->form.again, c)) != l->cell.c1))
@@ -241,6 +245,7 @@ static bool read_loop(Ctx *c, const Expr *f, const char *name, Loop *l)
     if (!is_loop(c, f, name, &l->form) || l->form.until)
         return false;
     l->role = NEW_ARRAY(c->scratch, Role, n + 1);
+    l->tells = NEW_ARRAY(c->scratch, bool, n + 1);
     for (uint32_t i = 0; i < n; i++)
         l->role[i] = passes_on(f, &l->form, i)                      ? ROLE_SAME
                      : is_count(l, call_arg(l->form.again, i), &at) ? ROLE_COUNTER
@@ -447,14 +452,12 @@ static const Expr *operator_of(const Make *k, int64_t steps)
 /* Do the tensors that a call brings have a row a round, and do lists begin at the first? */
 static bool call_fits(Ctx *c, const Loop *l, const Expr *call, int64_t steps)
 {
-    int64_t from;
-
-    if (!number(c, call_arg(call, l->step), &from) || from)
-        return false;
     for (uint32_t i = 0; i < func_nparams(l->f); i++) {
         const Type *t = func_param(l->f, i)->type;
-        int64_t     rows;
+        int64_t     rows, from;
 
+        if (l->tells[i] && (!number(c, call_arg(call, i), &from) || from))
+            return false;
         if ((i == l->x || l->role[i] == ROLE_LIST) &&
             (!t || t->kind != TYPE_TENSOR || !t->n || !idx_is_const(t->dims[0], &rows) ||
              rows != steps))
@@ -464,7 +467,7 @@ static bool call_fits(Ctx *c, const Loop *l, const Expr *call, int64_t steps)
 }
 
 /* What parameter i is in the end. */
-static const Expr *final_of(const Make *k, uint32_t i, const Expr *call, const Expr *op,
+static const Expr *final_of(const Make *k, uint32_t i, const Expr *call, const Expr *const *op,
                             int64_t steps)
 {
     Ctx        *c = k->c;
@@ -479,12 +482,11 @@ static const Expr *final_of(const Make *k, uint32_t i, const Expr *call, const E
         return number(c, call_arg(call, i), &from) && checked_add(from, steps, &from)
                    ? expr_scalar(c, t->dtype, (double)from)
                    : NULL;
-    case ROLE_LIST: return make_reshape_to(c, expr_proj(c, op, 0, k->loc), t->n, t->dims, k->loc);
+    case ROLE_LIST: return make_reshape_to(c, op[0], t->n, t->dims, k->loc);
     case ROLE_STATE:
-    case ROLE_LAST: return make_reshape_to(c, expr_proj(c, op, 1, k->loc), t->n, t->dims, k->loc);
+    case ROLE_LAST: return make_reshape_to(c, op[1], t->n, t->dims, k->loc);
     case ROLE_CELL:
-    case ROLE_LAST_CELL:
-        return make_reshape_to(c, expr_proj(c, op, 2, k->loc), t->n, t->dims, k->loc);
+    case ROLE_LAST_CELL: return make_reshape_to(c, op[2], t->n, t->dims, k->loc);
     }
     return NULL;
 }
@@ -494,19 +496,50 @@ typedef struct {
     Loop    *at;
 } Loops;
 
+/* What a layer gives.  Where its steps are reversed, it goes the other way over them, and its list
+ * is reversed. */
+static const Expr *turned(Ctx *c, const Expr *op, const Expr *out[3])
+{
+    const Expr *args[8], *x, *y;
+    bool        lstm = call_is(op, "nn.lstm"), gru = call_is(op, "nn.gru"), odd = false;
+    const char *way = lstm  ? ATTRS_OF(LstmAttrs, op)->direction
+                      : gru ? ATTRS_OF(GruAttrs, op)->direction
+                            : ATTRS_OF(RnnAttrs, op)->direction;
+    uint32_t    n = call_nargs(op), results = op->type->n;
+
+    memcpy(args, op->kids + 1, n * sizeof *args);
+    for (; strcmp(way, "bidirectional") && (x = unreversed(c, args[0], 0)); args[0] = x)
+        odd = !odd;
+    if (args[0] != call_arg(op, 0)) {
+        LstmAttrs *l = lstm ? ATTRS_COPY(c, LstmAttrs, op) : NULL;
+        GruAttrs  *g = gru ? ATTRS_COPY(c, GruAttrs, op) : NULL;
+        RnnAttrs  *r = lstm || gru ? NULL : ATTRS_COPY(c, RnnAttrs, op);
+
+        way = odd == !strcmp(way, "forward") ? "reverse" : "forward";
+        *(lstm ? &l->direction : gru ? &g->direction : &r->direction) = way;
+        op = expr_call(c, call_op(op), n, args, lstm ? (void *)l : gru ? (void *)g : r, op->loc);
+    }
+    for (uint32_t i = 0; op && i < results; i++)
+        out[i] = expr_proj(c, op, i, op->loc);
+    y = op && odd ? make1(c, "reverse", out[0], ATTRS_NEW(c, ReverseAttrs), op->loc) : NULL;
+    out[0] = odd ? y : out[0];
+    return op && out[0] ? op : NULL;
+}
+
 static const Expr *replaced(Ctx *c, const Loop *l, const Expr *call)
 {
     uint32_t     n = func_nparams(l->f);
-    const Expr **final = NEW_ARRAY(c->scratch, const Expr *, n + 1), *op;
+    const Expr **final = NEW_ARRAY(c->scratch, const Expr *, n + 1), *op, *out[3];
     Make         k = {c, l, call->loc, func_param(l->f, l->state)->type};
     int64_t      steps;
 
     if (!trips(c, l, call, &steps) || !call_fits(c, l, call, steps))
         return call;
-    if (!(op = operator_of(&k, steps)) || !(op = expr_bind(c, op, n, l->f->kids, call->kids + 1)))
+    if (!(op = operator_of(&k, steps)) || !(op = expr_bind(c, op, n, l->f->kids, call->kids + 1)) ||
+        !turned(c, op, out))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
-        if (!(final[i] = final_of(&k, i, call, op, steps)))
+        if (!(final[i] = final_of(&k, i, call, out, steps)))
             return NULL;
     return expr_bind(c, l->form.end, n, l->f->kids, final);
 }
@@ -521,6 +554,12 @@ static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
          i++)
         if (all->at[i].name == was->kids[0]->u.name)
             return was == all->at[i].form.again ? now : replaced(c, &all->at[i], now);
+    if ((call_is(now, "nn.lstm") || call_is(now, "nn.gru") || call_is(now, "nn.rnn")) &&
+        unreversed(c, call_arg(now, 0), 0)) {
+        const Expr *out[3], *op = turned(c, now, out);
+
+        return op ? expr_tuple(c, op->type->n, out, op->loc) : NULL;
+    }
     return now;
 }
 
@@ -531,5 +570,5 @@ const Module *recurrent_loop(Ctx *c, const Module *m)
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (read_loop(c, m->funcs[i].func, m->funcs[i].name, &loops.at[loops.n]))
             loops.n++;
-    return loops.n ? module_rewrite(c, m, replace, &loops) : m;
+    return module_rewrite(c, m, replace, &loops);
 }

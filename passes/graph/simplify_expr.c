@@ -7,10 +7,13 @@
  *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
  *   x * 1, x / 1, x - 0           -> x                   the same bits
  *   x / 2^k                       -> x * 2^-k            exact
+ *   x + const [1, 1]              -> x + v                of any such arithmetic
+ *   clip(x, 0, v) / v             -> clip(x, 0, v) * (1 / v)      as others write a hard_sigmoid
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])    also of
  * reshape(nn.dense(x)) reshape(nn.dense(reshape(x))) -> nn.dense(x)         of one matrix; bias too
+ *   transpose(nn.pad(x))          -> nn.pad(transpose(x))
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
  *   nn.batch_matmul(x, const [1, k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
@@ -18,9 +21,11 @@
  *   nn.batch_matmul(x, y: [b, k, 1])  -> reshape(nn.batch_matmul(reshape(y), x, transpose_b))
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
  *   (x.0, x.1) of a pair x        -> x
+ *   and what simplify_pick.c says of what picks or orders cells
  *
- * All are exact.  One rewrite, kids first, so that chains collapse. */
-#include "passes/graph/graph.h"
+ * All but that of the clip are exact; positions that a tensor does not have may pick another cell.
+ * One rewrite, kids first, so that chains collapse. */
+#include "passes/graph/simplify.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,6 +45,42 @@ static bool exact_reciprocal(double v, DType t)
     return isfinite(v) && v != 0 && fabs(frexp(v, &e)) == 0.5 && abs(e) < (t.bits == 16 ? 12 : 100);
 }
 
+/* One number beside a tensor has no dimensions. */
+static const Expr *number_form(Ctx *c, const Expr *e)
+{
+    static const char *const op[] = {"add",     "subtract", "multiply", "divide",
+                                     "maximum", "minimum",  "power"};
+    const Expr              *args[2];
+    int64_t                  cells;
+    uint32_t                 at = 0;
+    double                   v;
+
+    while (at < COUNT(op) && !call_is(e, op[at]))
+        at++;
+    if (at == COUNT(op))
+        return e;
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *k = call_arg(e, i);
+
+        args[i] = k;
+        if (k->kind == EXPR_CONST && expr_has_shape(k) && k->type->n &&
+            type_elems(k->type, &cells) && cells == 1 &&
+            splat_beside(k, call_arg(e, 1 - i), e, &v) && v == (double)(float)v)
+            args[i] = expr_scalar(c, k->type->dtype, v);
+    }
+    return args[0] == call_arg(e, 0) && args[1] == call_arg(e, 1)
+               ? e
+               : expr_call(c, call_op(e), 2, args, e->u.attrs, e->loc);
+}
+
+/* clip(x, 0, v), of which v is a share: hard_sigmoid. */
+static bool is_clipped(const Expr *e, double v)
+{
+    const ClipAttrs *a = ATTRS_OF(ClipAttrs, e);
+
+    return call_is(e, "clip") && a->a_min == 0 && a->a_max == v && v > 0;
+}
+
 static const Expr *arithmetic(Ctx *c, const Expr *e)
 {
     const Expr *x = call_arg(e, 0), *y = call_arg(e, 1);
@@ -53,7 +94,7 @@ static const Expr *arithmetic(Ctx *c, const Expr *e)
     } else if (call_is(e, "divide") && splat_beside(y, x, e, &v)) {
         if (v == 1)
             return x;
-        if (is_float(e) && exact_reciprocal(v, e->type->dtype))
+        if (is_float(e) && (exact_reciprocal(v, e->type->dtype) || is_clipped(x, v)))
             return make2(c, "multiply", x, expr_scalar(c, e->type->dtype, 1 / v), NULL, e->loc);
     } else if (call_is(e, "subtract") && splat_beside(y, x, e, &v) && v == 0 && !signbit(v)) {
         return x;
@@ -129,7 +170,7 @@ static const Expr *rows_apart(Ctx *c, const Expr *e, const Expr *dense)
     y = make2(c, "nn.dense", x, w, ATTRS_COPY(c, DenseAttrs, dense), dense->loc);
     if (!y || y->type != e->type || call_arg(e, 0) == dense)
         return y && y->type == e->type ? y : e;
-    a->axis = -1;
+    a->axis = n - 1;
     return make2(c, "nn.bias_add", y, call_arg(call_arg(e, 0), 1), a, call_arg(e, 0)->loc);
 }
 
@@ -151,7 +192,7 @@ static const Expr *view(Ctx *c, const Expr *e)
     return e;
 }
 
-static void axes_of_transpose(const Expr *e, uint32_t *axes)
+void axes_of_transpose(const Expr *e, uint32_t *axes)
 {
     const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, e);
     uint32_t              n = e->type->n;
@@ -208,6 +249,29 @@ static const Expr *transposed_scatter(Ctx *c, const Expr *e, const Expr *x, cons
                           a, e->loc);
 }
 
+/* transpose(nn.pad(x)), where the border is around an image: it is put around what is transposed,
+ * as a convolution behind it takes it. */
+static const Expr *pad_transposed(Ctx *c, const Expr *e)
+{
+    const Expr     *p = call_arg(e, 0), *x;
+    const PadAttrs *w = ATTRS_OF(PadAttrs, p);
+    PadAttrs       *now;
+    uint32_t        axes[16], n = e->type->n;
+    int64_t         width[32];
+
+    if (n > 16 || w->pad_width.n != 2 * n || strcmp(w->pad_mode, "constant") != 0)
+        return e;
+    axes_of_transpose(e, axes);
+    for (uint32_t i = 0; i < n; i++) {
+        width[2 * i] = w->pad_width.at[2 * axes[i]];
+        width[2 * i + 1] = w->pad_width.at[2 * axes[i] + 1];
+    }
+    now = ATTRS_COPY(c, PadAttrs, p);
+    now->pad_width = ints_dup(c, width, 2 * n);
+    x = make1(c, "transpose", call_arg(p, 0), e->u.attrs, e->loc);
+    return x ? make1(c, "nn.pad", x, now, p->loc) : NULL;
+}
+
 static const Expr *transpose(Ctx *c, const Expr *e)
 {
     const Expr     *x = call_arg(e, 0);
@@ -239,6 +303,8 @@ static const Expr *transpose(Ctx *c, const Expr *e)
         return transposed_layout(c, e, x, outer);
     if (call_is(x, "scatter_nd"))
         return transposed_scatter(c, e, x, outer);
+    if (call_is(x, "nn.pad") && x == call_arg(e, 0))
+        return pad_transposed(c, e);
     if (units_only && expr_has_shape(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))
@@ -314,7 +380,7 @@ static const Expr *dense_bias_form(Ctx *c, const Expr *e)
             k->type->dims[k->type->n - 1] != x->type->dims[x->type->n - 1])
             continue;
         a = ATTRS_NEW(c, BiasAddAttrs);
-        a->axis = -1;
+        a->axis = x->type->n - 1;
         return make2(c, "nn.bias_add", x, k->type->n == 1 ? k : make_reshape(c, k, 1, &n, k->loc),
                      a, e->loc);
     }
@@ -345,11 +411,24 @@ static const Expr *viewed_bias_form(Ctx *c, const Expr *e)
         if (cells != units)
             continue;
         a = ATTRS_NEW(c, BiasAddAttrs);
-        a->axis = -1;
+        a->axis = x->type->n - 1;
         x = make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc), a, e->loc);
         return x ? reshape_to(c, x, e->type, e->loc) : NULL;
     }
     return e;
+}
+
+/* The axis of a bias counts from the front. */
+static const Expr *bias_axis(Ctx *c, const Expr *e)
+{
+    const BiasAddAttrs *a = ATTRS_OF(BiasAddAttrs, e);
+    BiasAddAttrs       *now;
+
+    if (a->axis >= 0 || *a->layout || !expr_has_shape(e))
+        return e;
+    now = ATTRS_COPY(c, BiasAddAttrs, e);
+    now->axis = axis_from_front(a->axis, e->type->n);
+    return make2(c, "nn.bias_add", call_arg(e, 0), call_arg(e, 1), now, e->loc);
 }
 
 /* A border of zeros, or of what stands for zero, becomes the convolution's own padding. */
@@ -542,14 +621,18 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         return row_form(c, dense_form(c, product_of_transposed(c, e)));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);
+    if ((e = simplify_pick(c, e)) != now || !e)
+        return e;
     if (call_nargs(e) == 2)
-        e = arithmetic(c, e);
+        e = arithmetic(c, number_form(c, e));
     if (e && call_is(e, "add"))
         e = bias_form(c, e);
     if (e && call_is(e, "add"))
         e = dense_bias_form(c, e);
     if (e && call_is(e, "add"))
         e = viewed_bias_form(c, e);
+    if (e && call_is(e, "nn.bias_add"))
+        e = bias_axis(c, e);
     return e;
 }
 

@@ -1,0 +1,17 @@
+/* What simplify_expr.c, its parts and passes before it share. */
+#ifndef TVMCC_PASSES_SIMPLIFY_H
+#define TVMCC_PASSES_SIMPLIFY_H
+
+#include "passes/graph/graph.h"
+
+/* simplify_pick.c: a call that picks or orders cells, in fewer steps; e if there are none. */
+const Expr *simplify_pick(Ctx *c, const Expr *e);
+
+/* What e, views and transposes of a tensor that is reversed along what is dimension `axis` of e, is
+ * of the tensor in order; NULL: it is not reversed. */
+const Expr *unreversed(Ctx *c, const Expr *e, uint32_t axis);
+
+/* The axes of a transpose, in the order of its result. */
+void axes_of_transpose(const Expr *e, uint32_t *axes);
+
+#endif
