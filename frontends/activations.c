@@ -102,5 +102,6 @@ const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, doub
 
 const Expr *build_hard_swish(const Build *b, const Expr *x)
 {
-    return build_mul(b, x, build_hard_sigmoid(b, x, 1.0 / 6, 0.5));
+    return build_mul(
+        b, x, build_by(b, "multiply", build_clip(b, build_by(b, "add", x, 3), 0, 6), 1.0 / 6));
 }

@@ -84,7 +84,7 @@ const Expr *build_swish(const Build *b, const Expr *x, double rate); /* x * sigm
 const Expr *build_mish(const Build *b, const Expr *x);               /* x * tanh(softplus(x)) */
 /* alpha * x + beta, from 0 to 1. */
 const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta);
-const Expr *build_hard_swish(const Build *b, const Expr *x); /* x * hard_sigmoid(x, 1/6, 1/2) */
+const Expr *build_hard_swish(const Build *b, const Expr *x); /* x * clip(x + 3, 0, 6) / 6 */
 
 /* ---- layout.c: images, NHWC in some formats and NCHW in Relay; lines and volumes alike ----------- */
 

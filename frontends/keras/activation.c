@@ -40,7 +40,7 @@ static const Expr *leaky(const Build *b, const Expr *x, double slope)
 {
     LeakyReluAttrs *attrs = ATTRS(b, LeakyReluAttrs);
 
-    attrs->alpha = slope;
+    attrs->alpha = x ? keras_number(expr_dtype(x), slope) : 0;
     return build1(b, "nn.leaky_relu", x, attrs);
 }
 
@@ -69,10 +69,12 @@ static const Expr *act_softsign(const Act *a, const Expr *x)
     return build_softsign(a->b, x);
 }
 
-/* Keras 3 has another slope than its forerunners. */
+/* Keras 3 has another slope than its forerunners, and computes it so. */
 static const Expr *act_hard_sigmoid(const Act *a, const Expr *x)
 {
-    return build_hard_sigmoid(a->b, x, a->n->im->major >= 3 ? 1.0 / 6 : 0.2, 0.5);
+    if (a->n->im->major < 3)
+        return build_hard_sigmoid(a->b, x, 0.2, 0.5);
+    return build_by(a->b, "multiply", build_clip(a->b, build_by(a->b, "add", x, 3), 0, 6), 1.0 / 6);
 }
 
 static const Expr *act_hard_silu(const Act *a, const Expr *x)

@@ -123,11 +123,12 @@ bool keras_op_einsum(KerasNode *n)
 
 /* ---- tables, masks, numbers --------------------------------------------------------------------------- */
 
-/* Rows of a table; index 0 is what a mask leaves out. */
+/* Rows of a table, negative ones from its end; index 0 is what a mask leaves out. */
 bool keras_embedding(KerasNode *n)
 {
     const Build *b = &n->b;
     const Expr  *x = keras_in(n), *w = x ? keras_weight(n, "embeddings") : NULL, *mask = NULL;
+    TakeAttrs   *a = ATTRS(b, TakeAttrs);
 
     if (!w)
         return false;
@@ -137,7 +138,8 @@ bool keras_embedding(KerasNode *n)
         x = build_cast(b, x, DT_I32);
     if (keras_bool(n, "mask_zero", false))
         mask = build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
-    return keras_done_masked(n, build_take(b, w, x, 0), mask);
+    a->mode = "wrap";
+    return keras_done_masked(n, build2(b, "take", w, x, a), mask);
 }
 
 /* An Embedding, or with reverse=True the product with its table. */

@@ -265,8 +265,11 @@ bool keras_survey(KerasImport *im); /* survey.c; false with errors, all at once 
 const json_t *keras_json(const KerasNode *n, const char *name); /* NULL: absent, or null */
 int64_t       keras_int(const KerasNode *n, const char *name, int64_t fallback);
 double        keras_float(const KerasNode *n, const char *name, double fallback);
-bool          keras_bool(const KerasNode *n, const char *name, bool fallback);
-const char   *keras_text(const KerasNode *n, const char *name, const char *fallback);
+double
+            keras_number(DType  t,
+                         double v); /* as a layer of type t has it: not of more bits than f32 but in f64 */
+bool        keras_bool(const KerasNode *n, const char *name, bool fallback);
+const char *keras_text(const KerasNode *n, const char *name, const char *fallback);
 /* `count` numbers from 1 to INT32_MAX (from 0, if least is 0): as many, or one for all. */
 bool keras_ints(const KerasNode *n, const char *name, uint32_t count, int64_t fallback,
                 int64_t least, int64_t *out);

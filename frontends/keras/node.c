@@ -95,6 +95,11 @@ double keras_float(const KerasNode *n, const char *name, double fallback)
     return x ? json_number_value(x) : fallback;
 }
 
+double keras_number(DType t, double v)
+{
+    return dtype_eq(t, DT_F64) ? v : (float)v;
+}
+
 bool keras_bool(const KerasNode *n, const char *name, bool fallback)
 {
     const json_t *x = keras_json(n, name);

@@ -132,7 +132,7 @@ bool keras_layer_norm(KerasNode *n)
     gamma = keras_weight(n, "gamma");
     beta = keras_weight(n, "beta");
     a->axis = axes.at[0];
-    a->epsilon = epsilon;
+    a->epsilon = keras_number(expr_dtype(x), epsilon);
     return keras_done(n, build3(b, "nn.layer_norm", x, gamma, beta, a));
 }
 
