@@ -59,28 +59,47 @@ def steps():
     return keras.Model(x, L.Dense(3, name="last")(L.SimpleRNN(8)(y)))
 
 
-for name, make in (("plain", plain), ("residual", residual), ("rows", rows), ("block", block), ("steps", steps)):
+def words():
+    x = keras.Input((7,), dtype="int32", name="words")
+    y = L.Bidirectional(L.LSTM(4, return_sequences=True))(L.Embedding(9, 6)(x))
+    y = L.GRU(4, return_sequences=True, go_backwards=True)(y)
+    y = L.Bidirectional(L.LSTM(4))(y)
+    return keras.Model(x, L.Dense(3, activation="softmax", name="kind")(y))
+
+
+def squeezed():
+    x = keras.Input((11, 11, 3), name="picture")
+    y = L.Conv2D(8, 3, 2, activation="hard_swish")(L.ZeroPadding2D(1)(x))
+    z = L.Conv2D(4, 1, activation="relu")(L.GlobalAveragePooling2D(keepdims=True)(y))
+    y = L.Multiply()([y, L.Conv2D(8, 1, activation="hard_sigmoid")(z)])
+    y = L.Conv2DTranspose(4, 2, 2)(L.BatchNormalization()(L.DepthwiseConv2D(3, padding="same", use_bias=False)(y)))
+    return keras.Model(x, L.Conv2D(1, 1, activation="sigmoid", name="mask")(y))
+
+
+for name, make in (("plain", plain), ("residual", residual), ("rows", rows), ("block", block), ("steps", steps), ("words", words),
+                   ("squeezed", squeezed)):
     if wanted and name not in wanted:
         continue
     keras.backend.clear_session()
     keras.utils.set_random_seed(3)
     m = make()
     for w in m.weights:
-        w.assign(np.random.uniform(-0.5, 0.5, w.shape))
+        w.assign(np.random.uniform(0.1 if "variance" in w.name else -0.5, 0.5, w.shape))
     stem = folder + "/" + name
     shape = (1,) + m.inputs[0].shape[1:]
     x = np.random.uniform(-1, 1, shape).astype("float32")
+    if m.inputs[0].dtype == "int32":
+        x = np.arange(-4, -4 + x.size, dtype="int32").reshape(shape)  # rows from the end, too
     m.save(stem + ".keras")
     m.save(stem + ".h5")
     f = tf.function(lambda t: m(t, training=False))
-    spec = [tf.TensorSpec(shape, tf.float32, name=m.inputs[0].name)]
+    spec = [tf.TensorSpec(shape, x.dtype, name=m.inputs[0].name)]
     frozen = convert_variables_to_constants_v2(f.get_concrete_function(*spec))
     tf.io.write_graph(frozen.graph.as_graph_def(), folder, name + ".pb", as_text=False)
     m.export(stem + ".saved", verbose=False, input_signature=spec)
     c = tf.lite.TFLiteConverter.from_concrete_functions([frozen])
     with open(stem + ".tflite", "wb") as out:
         out.write(c.convert())
-    if name != "steps":  # whose loops tf2onnx changes
-        tf2onnx.convert.from_function(f, input_signature=spec, opset=15, output_path=stem + ".onnx")
+    tf2onnx.convert.from_function(f, input_signature=spec, opset=15, output_path=stem + ".onnx")
     np.savez(stem + ".in.npz", **{m.inputs[0].name: x})
     np.savez(stem + ".out.npz", **{m.output_names[0]: np.array(m(x, training=False))})
