@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """One network in all the forms that a framework saves it in: tvmcc's products side by side, and the framework itself.
 
-    forms.py keras WORK [NETWORK..] [--tvmcc FILE] [--mcpu CPU] [--turns N] [--seconds S] [--keep]
+    forms.py keras WORK [NETWORK..] [--tvmcc FILE] [--mcpu CPU] [--turns N] [--seconds S] [--keep] [--check]
     forms.py torch WORK [NETWORK..] ..
 
 keras: .keras, .h5, a SavedModel, a frozen graph, .tflite and .onnx, beside LiteRT (with XNNPACK) and TensorFlow (the frozen graph in
 its graph executor).  torch: TorchScript, a program of torch.export, and .onnx by both exporters, beside PyTorch, eager and by torch.compile.
 
 All run in turns in one process, one thread each; a figure is the median of the turns' least times in ms of processor time.
-`to ONNX` is the slowest form's time by that of the ONNX form, `kernels` says whether all forms have the same kernels, equally
-often, and `to X` is X's time by that of the ONNX form: above 1 tvmcc is faster.  What every product gives is compared with the framework's result first.
---keep: the forms that WORK has are not written again.
+`to ONNX` is the slowest form's time by that of the ONNX form, `Relay` says whether all forms have the same Relay after the graph passes,
+up to names and the bits of weights that an exporter computed, and `to X` is X's time by that of the ONNX form: above 1 tvmcc is faster.
+What every product gives is compared with the framework's result first.
+--keep: the forms that WORK has are not written again.  --check: nothing is measured, and what differs is shown.
 
 Needs numpy and onnx; keras: tensorflow, keras, tf2onnx, ai-edge-litert; torch: torch, onnxscript.
 """
 import argparse
+import difflib
 import os
-import shutil
+import re
 import statistics
 import subprocess
 import sys
@@ -25,111 +27,10 @@ import time
 import numpy as np
 
 import engines
+import forms_keras
 from operators import build_runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-# ---- Keras -----------------------------------------------------------------------------------------------
-
-def keras_networks():
-    import keras
-    L = keras.layers
-
-    def cnn():
-        x = keras.Input((32, 32, 3), 1, name="x")
-        y = x
-        for width in (32, 64, 128):
-            y = L.Conv2D(width, 3, padding="same", activation="relu")(y)
-            y = L.BatchNormalization()(y)
-            y = L.MaxPooling2D()(y)
-        y = L.Dense(128, activation="relu")(L.Flatten()(y))
-        return keras.Model(x, L.Dense(10, activation="softmax")(y))
-
-    def mobile():
-        x = keras.Input((112, 112, 3), 1, name="x")
-        y = L.ReLU(6.0)(L.BatchNormalization()(L.Conv2D(16, 3, 2, padding="same", use_bias=False)(x)))
-        for width, stride in ((24, 2), (24, 1), (40, 2), (40, 1), (80, 2), (80, 1), (112, 1)):
-            skip, many = y, 4 * y.shape[-1]
-            y = L.ReLU(6.0)(L.BatchNormalization()(L.Conv2D(many, 1, use_bias=False)(y)))
-            y = L.ReLU(6.0)(L.BatchNormalization()(L.DepthwiseConv2D(3, stride, padding="same", use_bias=False)(y)))
-            y = L.BatchNormalization()(L.Conv2D(width, 1, use_bias=False)(y))
-            y = L.Add()([skip, y]) if skip.shape == y.shape else y
-        y = L.GlobalAveragePooling2D()(L.ReLU(6.0)(L.Conv2D(256, 1)(y)))
-        return keras.Model(x, L.Dense(100, activation="softmax")(y))
-
-    def transformer():
-        x = keras.Input((64, 128), 1, name="x")
-        y = x
-        for _ in range(2):
-            y = L.LayerNormalization(epsilon=1e-5)(L.Add()([y, L.MultiHeadAttention(4, 32)(y, y)]))
-            y = L.LayerNormalization(epsilon=1e-5)(L.Add()([y, L.Dense(128)(L.Dense(512, activation="relu")(y))]))
-        return keras.Model(x, y)
-
-    def lstm():
-        x = keras.Input((50, 64), 1, name="x")
-        y = L.LSTM(128, return_sequences=True)(x)
-        return keras.Model(x, L.Dense(10)(L.LSTM(128)(y)))
-
-    return {"cnn": cnn, "mobile": mobile, "transformer": transformer, "lstm": lstm}
-
-
-def write_keras(make, stem):
-    """The forms, an input, and the result."""
-    import keras
-    import tensorflow as tf
-    import tf2onnx
-    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
-    keras.backend.clear_session()
-    keras.utils.set_random_seed(3)
-    net = make()
-    rng = np.random.default_rng(5)
-    for w in net.weights:  # normalization and biases do something
-        if len(w.shape) == 1 or w.name == "bias":
-            w.assign(rng.uniform(0.5, 1.5, w.shape))
-    x = rng.uniform(-1, 1, [1] + list(net.inputs[0].shape)[1:]).astype(np.float32)
-    spec = [tf.TensorSpec(x.shape, tf.float32, name="x")]
-    f = tf.function(lambda x: net(x, training=False))
-    frozen = convert_variables_to_constants_v2(f.get_concrete_function(*spec))
-    net.save(stem + ".keras")
-    net.save(stem + ".h5")
-    shutil.rmtree(stem + ".saved", ignore_errors=True)
-    net.export(stem + ".saved", verbose=False)
-    tf.io.write_graph(frozen.graph.as_graph_def(), *os.path.split(stem + ".pb"), as_text=False)
-    with open(stem + ".tflite", "wb") as out:
-        out.write(tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function(*spec)]).convert())
-    tf2onnx.convert.from_function(f, input_signature=spec, opset=17, output_path=stem + ".onnx")
-    np.savez(stem + ".npz", x=x, y=np.array(net(x, training=False)))
-
-
-def load_litert(stem, x):
-    from ai_edge_litert.interpreter import Interpreter
-    it = Interpreter(stem + ".tflite", num_threads=1)
-    it.allocate_tensors()
-    it.set_tensor(it.get_input_details()[0]["index"], x)
-
-    def run():
-        it.invoke()
-        return [it.get_tensor(it.get_output_details()[0]["index"])]
-    return run
-
-
-def load_tensorflow(stem, x):
-    import tensorflow as tf
-    g = tf.compat.v1.GraphDef()
-    with open(stem + ".pb", "rb") as f:
-        g.ParseFromString(f.read())
-    out = [n.name + ":0" for n in g.node if n.op == "Identity"][-1:]
-    f = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(g, name=""), []).prune("x:0", out)
-    x = tf.constant(x)
-    return lambda: [f(x)[0]]
-
-
-def begin_keras():
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    import tensorflow as tf
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------
@@ -213,7 +114,8 @@ def write_torch(make, stem):
         torch.export.save(torch.export.export(net, (x,)), stem + ".pt2")
         for suffix, dynamo in ((".onnx", False), (".dynamo.onnx", True)):
             torch.onnx.export(net, (x,), stem + suffix, dynamo=dynamo, verbose=False)
-        np.savez(stem + ".npz", x=x.numpy(), y=net(x).numpy())
+        np.savez(stem + ".in.npz", x=x.numpy())
+        np.savez(stem + ".out.npz", net(x).numpy())
 
 
 def load_eager(stem, make):
@@ -244,25 +146,40 @@ def begin_torch():
 
 # ---- measuring -------------------------------------------------------------------------------------------
 
-class Same:
-    """The input, whatever its name."""
+class Feeds:
+    """Inputs by the first word of their names; the only one, whatever its name."""
 
     def __init__(self, x):
         self.x = x
 
     def __getitem__(self, name):
-        return self.x
+        return self.x[name.split(":")[0].removeprefix("serving_default_")] if len(self.x) > 1 else next(iter(self.x.values()))
 
 
 def command(args, source, x):
     """TorchScript does not say the shapes of its inputs."""
-    shape = [f"--shape=input:[{','.join(map(str, x.shape))}]"] if source.endswith(".pt") else []
+    shape = [f"--shape=input:[{','.join(map(str, x['x'].shape))}]"] if source.endswith(".pt") else []
     return [args.tvmcc, source, *shape, "-mcpu=" + args.mcpu]
 
 
-def kernels(args, source, x):
-    text = subprocess.run(command(args, source, x) + ["--emit=sched", "-o", "-"], check=True, capture_output=True).stdout
-    return sorted(line for line in text.decode().split("\n") if line.startswith("@"))
+NAME = r'"[^"]*"|[\w./-]+'
+
+
+def relay(args, source, x):
+    """After the graph passes, each name by its place; a constant is its type.  Main's inputs and results are in any order."""
+    text = subprocess.run(command(args, source, x) + ["--print-after=fuse_ops", "--emit=sched", "-o", "-"], check=True, capture_output=True)
+    text = text.stderr.decode()
+    lines, names = [], {}
+    types = dict(re.findall(rf"^const @({NAME}): (.*) = ", text, re.M))
+    text = text[text.index("\nfn @"):]
+    for line in re.sub(r" loc\(.*?\);|; //.*", ";", text).split("\n"):
+        if line.startswith("fn @main"):
+            line = "fn @main"
+        if re.match("hint:|[^ ]*: (warning|note): ", line):
+            continue
+        line = re.sub(rf"const @({NAME})", lambda m: "const " + types[m[1]], line)
+        lines.append(re.sub(rf"[%@](?:{NAME})", lambda m: names.setdefault(m[0], m[0][0] + str(len(names))), line))
+    return lines
 
 
 def load_product(args, source, form, x):
@@ -270,7 +187,7 @@ def load_product(args, source, form, x):
     out = os.path.join(folder, "made-" + form, name.split(".")[0] + ".so")
     os.makedirs(os.path.dirname(out), exist_ok=True)
     subprocess.run(command(args, source, x) + ["-o", out], check=True)
-    return engines.load_tvmcc(out, Same(x), None, 1)
+    return engines.load_tvmcc(out, Feeds(x), None, 1)
 
 
 def least(run, seconds):
@@ -283,23 +200,47 @@ def least(run, seconds):
 
 
 FAMILIES = {
-    "keras": (begin_keras, keras_networks, write_keras, {"onnx": ".onnx", "keras": ".keras", "h5": ".h5", "saved": ".saved", "pb": ".pb",
-                                                         "tflite": ".tflite"},
-              {"LiteRT": lambda stem, make, x: load_litert(stem, x), "TensorFlow": lambda stem, make, x: load_tensorflow(stem, x)}),
+    "keras": (forms_keras.begin, forms_keras.networks, forms_keras.write, {"keras": ".keras", "h5": ".h5", "saved": ".saved", "pb": ".pb",
+                                                                           "tflite": ".tflite", "onnx": ".onnx"},
+              {"LiteRT": lambda stem, make, x: forms_keras.load_litert(stem, x),
+               "TensorFlow": lambda stem, make, x: forms_keras.load_tensorflow(stem, x)}),
     "torch": (begin_torch, torch_networks, write_torch, {"onnx": ".onnx", "dynamo": ".dynamo.onnx", "pt": ".pt", "pt2": ".pt2"},
               {"PyTorch": lambda stem, make, x: load_eager(stem, make), "torch.compile": lambda stem, make, x: load_compiled(stem, make)}),
 }
 
 
+def agree(what, got, want):
+    """The results in any order: those of one network differ in their size."""
+    by_size = {v.size: np.asarray(v) for v in got}
+    for v in want:
+        np.testing.assert_allclose(by_size[v.size].reshape(v.shape), v, rtol=1e-3, atol=1e-4, err_msg=what)
+
+
+def check(args, name, stem, forms):
+    """What differs from the first form."""
+    x, y = dict(np.load(stem + ".in.npz")), list(np.load(stem + ".out.npz").values())
+    first = None
+    for form, end in forms.items():
+        try:
+            agree("", load_product(args, stem + end, form, x)(), y)
+            text = relay(args, stem + end, x)
+        except (AssertionError, subprocess.CalledProcessError) as e:
+            print(f"{name} {form}: {e}", flush=True)
+            continue
+        first = first or text
+        print(name, form + ":", "same" if text == first else "other", flush=True)
+        if text != first:
+            print("\n".join(difflib.unified_diff(first, text, next(iter(forms)), form, lineterm="", n=2)))
+
+
 def measure(args, name, stem, make, forms, peers):
-    given = np.load(stem + ".npz")
-    x, y = given["x"], given["y"]
+    x, y = dict(np.load(stem + ".in.npz")), list(np.load(stem + ".out.npz").values())
     runs = {form: load_product(args, stem + end, form, x) for form, end in forms.items()}
     runs |= {peer: load(stem, make, x) for peer, load in peers.items()}
     for key, run in runs.items():
-        np.testing.assert_allclose(np.asarray(run()[0]).reshape(y.shape), y, rtol=1e-3, atol=1e-4, err_msg=f"{name} {key}")
-    first = kernels(args, stem + forms["onnx"], x)
-    other = [form for form, end in forms.items() if kernels(args, stem + end, x) != first]
+        agree(f"{name} {key}", run(), y)
+    first = relay(args, stem + forms["onnx"], x)
+    other = [form for form, end in forms.items() if relay(args, stem + end, x) != first]
     times = {key: [] for key in runs}
     for _ in range(args.turns):
         for key, run in runs.items():
@@ -320,6 +261,7 @@ def main():
     p.add_argument("--turns", type=int, default=9)
     p.add_argument("--seconds", type=float, default=0.3)
     p.add_argument("--keep", action="store_true")
+    p.add_argument("--check", action="store_true")
     args = p.parse_args()
     begin, networks, write, forms, peers = FAMILIES[args.family]
     begin()
@@ -330,13 +272,17 @@ def main():
     for name in args.networks:
         if name not in all_networks:
             sys.exit(f"no network '{name}', there are {' '.join(all_networks)}")
-    columns = ["network", "to ONNX", "kernels", *(f"to {p}" for p in peers), *(f"{f}, ms" for f in (*forms, *peers))]
-    print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
+    columns = ["network", "to ONNX", "Relay", *(f"to {p}" for p in peers), *(f"{f}, ms" for f in (*forms, *peers))]
+    if not args.check:
+        print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
     for name in args.networks or all_networks:
         stem = os.path.join(work, name)
-        if not args.keep or not os.path.exists(stem + ".npz"):
+        if not args.keep or not os.path.exists(stem + ".out.npz"):
             write(all_networks[name], stem)
-        measure(args, name, stem, all_networks[name], forms, peers)
+        if args.check:
+            check(args, name, stem, forms)
+        else:
+            measure(args, name, stem, all_networks[name], forms, peers)
 
 
 if __name__ == "__main__":
