@@ -116,6 +116,43 @@ bool aten_narrow(PtNode *n)
     return pt_done(n, build_slice_to(&n->b, x, axis, from, idx_add(A, from, length)));
 }
 
+/* Each cell less the one before it along the axis, `n` times; of bools, whether they differ. */
+bool aten_diff(PtNode *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *x = pt_tensor(n, "self"), *more[2];
+    int64_t      rounds = pt_int(n, "n", 1);
+    uint32_t     axis;
+
+    if (!x || !pt_maybe(n, "prepend", &more[0]) || !pt_maybe(n, "append", &more[1]))
+        return false;
+    if (expr_rank(x) == 0)
+        return pt_error(n, E_IMPORT, "a scalar has no differences");
+    if (rounds < 0)
+        return pt_error(n, E_IMPORT, "'n' is %lld, below 0", (long long)rounds);
+    if (!pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *both[] = {i ? x : more[0], i ? more[1] : x};
+
+        if (more[i] && !dtype_eq(expr_dtype(more[i]), expr_dtype(x)))
+            return pt_error(n, E_UNSUPPORTED, "what is put beside the tensor has another type");
+        if (more[i])
+            x = build_concat(b, 2, both, axis);
+    }
+    for (int64_t i = 0; i < rounds && x && !expr_empty(x); i++) {
+        const Idx  *size = expr_form(x, axis), *zero = idx_const(A, 0);
+        const Idx  *one = idx_min(A, idx_const(A, 1), size), *rest = idx_sub(A, size, one);
+        const Expr *behind = build_slice_to(b, x, axis, one, size);
+        const Expr *before = build_slice_to(b, x, axis, zero, rest);
+
+        x = build2(b, dtype_is_bool(expr_dtype(x)) ? "not_equal" : "subtract", behind, before,
+                   NULL);
+    }
+    return pt_done(n, x);
+}
+
 /* What of x is not in positions from, from + step .. before `to`; `part` has those. */
 const Expr *pt_scattered(PtNode *n, bool slice, const Expr *x, const Expr *part)
 {

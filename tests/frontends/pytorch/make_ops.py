@@ -189,6 +189,14 @@ def reductions():
 
 
 @family
+def differences():
+    record("diff", Of2(lambda s, x, y: {
+        "last": x.diff(), "rows": x.diff(dim=0), "twice": x.diff(n=2, dim=1), "none": x.diff(n=0), "gone": x.diff(n=5, dim=0),
+        "beside": x.diff(dim=1, prepend=y, append=x), "bool": (x > 0).diff(prepend=y > 0), "ints": (x * 9).to(torch.int64).diff()}),
+        [random(3, 4), random(3, 1)])
+
+
+@family
 def convolutions():
     mods = dict(a=nn.Conv2d(4, 6, 3, 2, 1), b=nn.Conv2d(4, 4, 3, padding="same", groups=4, bias=False),
                 c=nn.Conv2d(4, 6, 3, dilation=2, groups=2), d=nn.ConvTranspose2d(4, 6, 3, 2, 1, output_padding=1),
