@@ -116,6 +116,8 @@ bool aten_narrow(PtNode *n)
     return pt_done(n, build_slice_to(&n->b, x, axis, from, idx_add(A, from, length)));
 }
 
+enum { MAX_DIFFERENCES = 64 }; /* of differences, each a node */
+
 /* Each cell less the one before it along the axis, `n` times; of bools, whether they differ. */
 bool aten_diff(PtNode *n)
 {
@@ -131,6 +133,9 @@ bool aten_diff(PtNode *n)
         return pt_error(n, E_IMPORT, "a scalar has no differences");
     if (rounds < 0)
         return pt_error(n, E_IMPORT, "'n' is %lld, below 0", (long long)rounds);
+    if (rounds > MAX_DIFFERENCES)
+        return pt_error(n, E_UNSUPPORTED, "'n' is %lld, at most %d is supported", (long long)rounds,
+                        MAX_DIFFERENCES);
     if (!pt_axis(n, pt_int(n, "dim", -1), expr_rank(x), &axis))
         return false;
     for (uint32_t i = 0; i < 2; i++) {
