@@ -3,7 +3,8 @@
  *   %out[i, j] = select(j < 861, %x[i, j], %y[i, j - 861])
  *
  * A vector with cells of both would load each under a mask.  So the row's loop is cut where its
- * conditions change, and each part becomes vectors for itself. */
+ * conditions change, and each part becomes vectors for itself.  Cells of j may be a few numbers
+ * side by side, in dimensions of their own: with them a part is one line. */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
@@ -55,12 +56,75 @@ static void see_select(void *user, const Prim *p)
         prim_visit(p->kids[0], &(TirVisit){.user = user, .prim = see_condition});
 }
 
+typedef struct {
+    Sched      *s;
+    const Atom *of, *inner; /* a dimension, and one behind it */
+    int64_t     step;       /* cells of `inner` in a step of `of` */
+    bool        on;
+} Together;
+
+static void see_load(void *user, const Prim *p)
+{
+    Together *l = user;
+
+    if (p->kind != PRIM_LOAD)
+        return;
+    const Idx *at = flat_index(l->s, &p->u.load);
+    l->on &= idx_coef(at, l->of) == l->step * idx_coef(at, l->inner) && idx_coef(at, l->of) > 0;
+}
+
+/* Dimensions behind the one that is cut, whose cells lie together in all that is loaded; 0: none.
+ */
+static uint32_t dims_behind(Sched *s, const Stmt *b, int64_t *cells)
+{
+    const BlockData *d = &b->u.block;
+    uint32_t         n = 0;
+    Together         l = {.s = s, .on = true};
+
+    for (*cells = 1; n + 1 < d->nspatial; n++) {
+        const Atom *a = d->iter[d->nspatial - 1 - n];
+        Cuts        c = {.of = a, .cells = atom_usual(a)};
+
+        stmt_visit(b, &(TirVisit){.user = &c, .prim = see_select});
+        if (c.n || a->below || a->lo || *cells * c.cells >= cpu_lanes(s))
+            break;
+        *cells *= c.cells;
+    }
+    l.of = d->iter[d->nspatial - 1 - n];
+    l.step = *cells;
+    for (uint32_t i = n; i-- > 0 && l.on;) {
+        l.inner = d->iter[d->nspatial - 1 - i];
+        if (atom_usual(l.inner) == 1)
+            continue;
+        stmt_visit(b, &(TirVisit){.user = &l, .prim = see_load});
+        l.step /= atom_usual(l.inner);
+    }
+    return l.on ? n : 0;
+}
+
+/* The loop of a part with the dimensions behind it, by name. */
+static const char *part_loop(Sched *s, const char *block, uint32_t part, uint32_t behind)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    uint32_t         at = d->nspatial - 1 - behind;
+    StrBuf           loops = strbuf(s->c->arena);
+
+    if (!behind)
+        return intern_printf(s->c->strings, "%s.%s#%u", block, d->iter[at]->name, part);
+    for (uint32_t i = at; i < d->nspatial; i++)
+        str_printf(&loops, "%s%%%s.%s#%u", i > at ? ", " : "", block, d->iter[i]->name, part);
+    try_step(s, "fuse %s -> %%%s.part%u", loops.at, block, part);
+    return intern_printf(s->c->strings, "%s.part%u", block, part);
+}
+
 /* From the last one on. */
 bool part_vectors(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    const Atom *inner = b->u.block.iter[b->u.block.nspatial - 1];
     Machine     m = machine_of(s->target);
+    int64_t     together;
+    uint32_t    behind = dims_behind(s, b, &together);
+    const Atom *inner = b->u.block.iter[b->u.block.nspatial - 1 - behind];
     Cuts        c = {.of = inner, .cells = iter_extent(s, block, inner->name)};
     int64_t     lanes = cpu_lanes(s), end = c.cells;
     Sched       before = *s;
@@ -74,13 +138,14 @@ bool part_vectors(Sched *s, const char *block)
             return false;
         }
     for (uint32_t i = c.n + 1; i-- > 0; end = i ? c.at[i - 1] : 0) {
-        int64_t cells = end - (i ? c.at[i - 1] : 0);
+        int64_t     cells = (end - (i ? c.at[i - 1] : 0)) * together;
+        const char *part = part_loop(s, block, i, behind);
 
         if (cells == lanes || (cells < lanes && cells >= limit_least_rest(&m)))
-            try_step(s, "vectorize %%%s.%s#%u", block, inner->name, i);
+            try_step(s, "vectorize %%%s", part);
         else if (cells > lanes &&
-                 try_step(s, "split %%%s.%s#%u by %lld tail=peel -> %%%s.vo%u, %%%s.vi%u", block,
-                          inner->name, i, (long long)lanes, block, i, block, i))
+                 try_step(s, "split %%%s by %lld tail=peel -> %%%s.vo%u, %%%s.vi%u", part,
+                          (long long)lanes, block, i, block, i))
             try_step(s, "vectorize %%%s.vi%u%s", block, i,
                      cells % lanes >= limit_least_rest(&m) ? "" : "#0");
     }
