@@ -298,7 +298,7 @@ static LLVMValueRef gen_vec(Gen *g, const Prim *p)
 {
     LLVMValueRef v = gen_near(g, p);
 
-    if (v)
+    if (v || (v = gen_lookup(g, p)))
         return v;
     v = LLVMGetPoison(gen_type(g, p->dtype));
     for (uint32_t i = 0; i < p->nkids; i++)

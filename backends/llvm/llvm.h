@@ -14,6 +14,7 @@
  *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_transpose.c  tiles of memory transposed in registers
  *   codegen_pack.c  results rounded to bytes
+ *   codegen_lookup.c  bytes from tables of 256; lookup.def: which writes them, and where
  *   codegen_intrin.c  instructions of ir/tir/intrin.def; intrin.def: which writes each, and where
  *   write_x86.c, write_arm.c, write_nvptx.c  how
  *   codegen_weave.c  long formulas of neighbouring stores by turns
@@ -69,7 +70,8 @@ enum {
     CAP_I8MM = 32768,  /* aarch64: products of 2x8 matrices of bytes */
     CAP_BF16 = 65536,  /* sums of two products of bf16: avx512bf16 */
     CAP_AMX = 131072,  /* x86: tile registers, products of bytes */
-    CAP_WARP = 262144  /* nvptx: products of warps, copies to shared memory (sm_80) */
+    CAP_WARP = 262144, /* nvptx: products of warps, copies to shared memory (sm_80) */
+    CAP_VBMI = 524288  /* x86: bytes from anywhere in two registers (avx512vbmi) */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
@@ -243,6 +245,10 @@ void         gen_know(Gen *g, const Prim *p, LLVMValueRef v);  /* v is its value
 bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
 LLVMValueRef gen_near(Gen *g, const Prim *p);
+/* ... from a table of 256 bytes, each by a byte. */
+LLVMValueRef gen_lookup(Gen *g, const Prim *p);
+/* n bytes of the table from `first` on. */
+LLVMValueRef gen_table_part(Gen *g, LLVMValueRef table, unsigned first, unsigned n);
 void         gen_prefetch(Gen *g, const PrefetchData *d);
 void         gen_store(Gen *g, const StoreData *s);
 

@@ -2,7 +2,9 @@
  *
  *   dot4, bytes of one sign, with dotprod   one instruction
  *   dot4 otherwise                          products in i16, which hold them, then pairwise sums
- *   mmla, with i8mm                         one instruction */
+ *   mmla, with i8mm                         one instruction
+ *
+ * and for rows of lookup.def: cells of 256 by tbl and three tbx of four registers. */
 #include "backends/llvm/llvm.h"
 
 LLVMValueRef write_dotprod(Gen *g, const GenUnits *u)
@@ -48,4 +50,22 @@ LLVMValueRef write_mmla(Gen *g, const GenUnits *u)
                             : sb ? "llvm.aarch64.neon.usmmla"
                                  : "llvm.aarch64.neon.ummla",
                             2, over, 3, x);
+}
+
+/* tbl gives 0 for bytes beyond its 64 cells, tbx leaves what was there. */
+LLVMValueRef write_tbl(Gen *g, LLVMValueRef table, LLVMValueRef at, unsigned n)
+{
+    LLVMTypeRef  t = LLVMTypeOf(at);
+    LLVMValueRef sum = NULL;
+
+    for (unsigned i = 0; i < 4; i++) {
+        LLVMValueRef x[6] = {sum}, *cells = x + (i > 0);
+
+        for (unsigned k = 0; k < 4; k++)
+            cells[k] = gen_table_part(g, table, (4 * i + k) * n, n);
+        cells[4] = i ? LLVMBuildSub(g->b, at, gen_splat_int(t, 64 * i), "") : at;
+        sum = gen_intrinsic(g, i ? "llvm.aarch64.neon.tbx4" : "llvm.aarch64.neon.tbl4", t,
+                            i ? 6 : 5, x);
+    }
+    return sum;
 }

@@ -6,7 +6,9 @@
  *   dot2                        a pmaddwd and an add
  *   bfdot, with AVX512-BF16     one instruction
  *   tile4, with AMX             one instruction on tile registers, whose configuration is LLVM's
- * matter */
+ *                               matter
+ *
+ * and for rows of lookup.def: cells of 256 by vpermi2b of two registers, twice; by 16 pshufb. */
 #include "backends/llvm/llvm.h"
 
 static bool is_signed(const GenUnits *u, int i)
@@ -88,4 +90,57 @@ LLVMValueRef write_tdpbusd(Gen *g, const GenUnits *u)
     LLVMValueRef sum = gen_intrinsic_of(g, "llvm.x86.tdpbusd.internal", 0, NULL, 6, x);
 
     return gen_intrinsic_of(g, "llvm.x86.cast.tile.to.vector", 1, &t, 1, &sum);
+}
+
+/* ---- tables of 256 bytes ------------------------------------------------------------------------------- */
+
+LLVMValueRef write_vpermi2b(Gen *g, LLVMValueRef table, LLVMValueRef at, unsigned n)
+{
+    LLVMValueRef half[2],
+        high = LLVMBuildICmp(g->b, LLVMIntSLT, at, gen_splat_int(LLVMTypeOf(at), 0), "");
+
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef x[3] = {gen_table_part(g, table, 2 * i * n, n), at,
+                             gen_table_part(g, table, (2 * i + 1) * n, n)};
+        half[i] = gen_intrinsic_of(g, "llvm.x86.avx512.vpermi2var.qi.512", 0, NULL, 3, x);
+    }
+    return LLVMBuildSelect(g->b, high, half[1], half[0], "");
+}
+
+static LLVMValueRef pshufb(Gen *g, LLVMValueRef part, LLVMValueRef at, unsigned n)
+{
+    const char  *name = n == 32 ? "llvm.x86.avx2.pshuf.b" : "llvm.x86.avx512.pshuf.b.512";
+    LLVMValueRef pick[64], x[2] = {part, at};
+
+    for (unsigned i = 0; i < n; i++)
+        pick[i] = gen_i32(g, i % 16);
+    x[0] = LLVMBuildShuffleVector(g->b, part, LLVMGetPoison(LLVMTypeOf(part)),
+                                  LLVMConstVector(pick, n), "");
+    return gen_intrinsic_of(g, name, 0, NULL, 2, x);
+}
+
+/* pshufb gives 0 where the byte that says the cell is negative, else a cell of 16 by its low four
+ * bits.  Each half of the table begins with its first 16 cells; what the next 16 differ by is added
+ * (exclusive or) for bytes that are not negative with 16 less, and so on.  Saturated, those of the
+ * other half stay negative. */
+LLVMValueRef write_pshufb(Gen *g, LLVMValueRef table, LLVMValueRef at, unsigned n)
+{
+    LLVMTypeRef  t = LLVMTypeOf(at);
+    LLVMValueRef sum = NULL, top = gen_splat_int(t, 128);
+
+    for (unsigned half = 0; half < 2; half++) {
+        LLVMValueRef x[2] = {half ? LLVMBuildXor(g->b, at, top, "") : at, gen_splat_int(t, 16)};
+        LLVMValueRef last = NULL;
+
+        for (unsigned i = 0; i < 8; i++) {
+            LLVMValueRef cells = gen_table_part(g, table, 128 * half + 16 * i, 16), part;
+
+            part = pshufb(g, last ? LLVMBuildXor(g->b, cells, last, "") : cells, x[0], n);
+            sum = sum ? LLVMBuildXor(g->b, sum, part, "") : part;
+            last = cells;
+            if (i < 7)
+                x[0] = gen_intrinsic(g, "llvm.ssub.sat", t, 2, x);
+        }
+    }
+    return sum;
 }

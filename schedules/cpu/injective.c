@@ -1,5 +1,6 @@
 /* Elementwise and injective kernels: one nest over the result, inner loop as vectors, outer loop
  * divided among the threads. */
+#include "ir/tir/lookup.h"
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -69,11 +70,24 @@ static const char *last_block(Sched *s, bool *rows)
     return names[n - 1];
 }
 
+/* Lanes for a row of so many cells.  Bytes from tables of 256 fill a vector: the table is in
+ * registers for all of them (backends/llvm/codegen_lookup.c). */
+static int64_t row_lanes(const Sched *s, const char *block, int64_t cells)
+{
+    const Stmt *b = sched_block(s, block), *store = b->kids[b->nkids - 1];
+    Lookup      l;
+
+    if (b->nkids == 1 && store->kind == STMT_STORE && prim_lookup(store->u.store.value, &l) &&
+        cells >= s->target->vector_bytes && cpu_lanes(s) > 1)
+        return s->target->vector_bytes;
+    return inner_lanes(s, cells);
+}
+
 /* The loop of a row, of so many cells, as vectors. */
 static void row_vectors(Sched *s, const char *block, const char *inner, int64_t cells)
 {
     Machine m = machine_of(s->target);
-    int64_t lanes = inner_lanes(s, cells);
+    int64_t lanes = row_lanes(s, block, cells);
 
     if (cells == lanes || (cells < lanes && cells >= limit_least_rest(&m)))
         try_step(s, "vectorize %%%s.%s", block, inner);
@@ -512,7 +526,7 @@ static void decide_cells(Sched *s, void *plan)
 static int64_t vector_trips(Sched *s, const char *block)
 {
     int64_t n = line_cells(s, block, line_dims(s, block));
-    int64_t lanes = n > 0 && !cells_choose(sched_block(s, block)) ? inner_lanes(s, n) : 1;
+    int64_t lanes = n > 0 && !cells_choose(sched_block(s, block)) ? row_lanes(s, block, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
 }

@@ -312,6 +312,53 @@ static void test_dot4(void)
     }
 }
 
+/* out[i..] = table[bytes of x, or every other of them, as positions of 0 .. 255]. */
+static const Func *lookup_func(DType t, uint16_t lanes, int how)
+{
+    enum { N = 240 };
+    const Buffer *b[3] = {buf("table", DT_I8, 256), buf("x", t, 2 * N), buf("out", DT_I8, N)};
+    const Atom   *i = atom_var(c->arith, "i", 0, N / lanes - 1);
+    const Prim   *cell[64];
+
+    for (uint16_t k = 0; k < lanes; k++) {
+        const Idx *at = times(plus(times(var(i), lanes), num(k)), how == 1 ? 2 : 1);
+        const Idx *byte = idx_load(c->arith, load(b[1], at), -128, how == 2 ? 127 : 255);
+
+        at = how == 2 ? plus(byte, num(128)) : idx_modc(c->arith, byte, 256);
+        cell[k] = load(b[0], at);
+    }
+    return func("f", FUNC_KERNEL, 3, b,
+                loop(i, num(0), num(N / lanes),
+                     store(b[2], times(var(i), lanes), prim_vec(c, lanes, cell))));
+}
+
+/* With the table in registers of any size, and by a load for each cell. */
+static void test_lookup(void)
+{
+    static const uint16_t    lanes[] = {3, 4, 8, 16, 20, 30, 40, 48, 60};
+    static const char *const targets[] = {"llvm -mcpu=native", "llvm", "llvm -mcpu=x86-64-v3",
+                                          "llvm -mcpu=native -mattr=-avx512vbmi"};
+
+    for (size_t k = 0; k < COUNT(targets); k++) {
+        begin();
+        /* others are of x86 only, and wider vectors than this machine's do not run */
+        bool x86 = strstr(target("llvm")->triple, "x86") != NULL;
+        if (k > 1 && (!x86 || target("llvm -mcpu=native")->vector_bytes < (k == 2 ? 32 : 64))) {
+            end();
+            break;
+        }
+        for (size_t i = 0; i < 3 * COUNT(lanes); i++) {
+            const Func *f = lookup_func(i % 3 == 2 ? DT_I8
+                                        : i % 2    ? DT_U8
+                                                   : DT_I8,
+                                        lanes[i / 3], (int)(i % 3));
+
+            compare1(target(targets[k]), f, arena_printf(arena, "lookup of %u", lanes[i / 3]));
+        }
+        end();
+    }
+}
+
 /* c[4,16] += a[4,k] * b[k,16] with accumulators in registers, as a tile called from a kernel. */
 static void test_tile(void)
 {
@@ -672,6 +719,7 @@ int main(void)
 {
     RUN(test_vectors);
     RUN(test_dot4);
+    RUN(test_lookup);
     RUN(test_tile);
     RUN(test_woven);
     RUN(test_indices);
