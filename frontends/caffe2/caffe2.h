@@ -7,7 +7,7 @@
  *   node.c       what converters ask of an operator: arguments, operands, windows
  *   table.c      the table, ops.def
  *   describe.c   inputs, outputs and operators as the files have them
- *   cells.c nn.c shape.c fill.c      converters by family
+ *   cells.c nn.c shape.c fill.c int8.c      converters by family
  *
  * Values have names, which operators may give anew: a name is the last value that was given to it.
  */
@@ -61,23 +61,33 @@ void c2_arg_names(Ctx *c, const C2Row *r, TextList *out);
 
 /* ---- import.c ----------------------------------------------------------------------------------------- */
 
+/* What bytes stand for: (x - zero) * scale. */
+typedef struct {
+    double  scale;
+    int64_t zero;
+} C2Scale;
+
 typedef struct {
     Ctx        *c;
     const char *path, *init_path;
     C2Net       net, init;
     Map        *filled; /* names to operators of init_net */
     Map        *values; /* names to expressions, as far as they are computed */
+    Map        *scales; /* names to C2Scale, of those that are bytes with a scale */
     Shapes      shapes;
     NamedValues inputs;
 } C2Import;
 
 struct C2Node {
-    Build          b;
-    C2Import      *im;
-    const C2OpDef *op;
-    const C2Row   *row;
-    uint32_t       nin, nout;
-    const Expr   **in, **out;
+    Build           b;
+    C2Import       *im;
+    const C2OpDef  *op;
+    const C2Row    *row;
+    uint32_t        nin, nout;
+    const Expr    **in, **out;
+    const C2Scale **scales; /* of operands, NULL: it has none */
+    C2Scale        *gives;  /* of the first result */
+    const char     *order;  /* of images, where the operator does not say it */
 };
 
 /* The net of a file, as bytes or as text; false with an error. */
@@ -122,6 +132,11 @@ bool c2_window(const C2Node *n, uint32_t dims, BuildWindow *w);
  * `each`. */
 bool c2_sizes(const C2Node *n, const char *one, const char *all, uint32_t count,
               const char *const *each, int64_t least, int64_t fallback, int64_t *out);
+
+/* ---- fill.c ------------------------------------------------------------------------------------------- */
+
+/* The argument `shape`, and how many cells that are. */
+bool c2_shape(C2Node *n, Ints *shape, int64_t *cells);
 
 /* The converters of ops.def. */
 #define none NULL

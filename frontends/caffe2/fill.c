@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool shape_of(C2Node *n, Ints *shape, int64_t *cells)
+bool c2_shape(C2Node *n, Ints *shape, int64_t *cells)
 {
     *shape = c2_ints(n, "shape");
     *cells = 1;
@@ -31,7 +31,7 @@ bool c2_given(C2Node *n)
     uint8_t     *at;
     Ints         shape;
 
-    if (!shape_of(n, &shape, &cells))
+    if (!c2_shape(n, &shape, &cells))
         return false;
     have = !a ? 0 : floats ? (int64_t)(a->floats.data.n / sizeof(float)) : a->ints.n;
     if (have != cells)
@@ -72,7 +72,7 @@ bool c2_constant(C2Node *n)
         return c2_error(n, E_UNSUPPORTED, "dtype=%lld", (long long)kind);
     if (c2_int(n, "input_as_shape", 0) || c2_ints(n, "extra_shape").n)
         return c2_error(n, E_UNSUPPORTED, "a shape that is an operand");
-    if (!shape_of(n, &shape, &cells))
+    if (!c2_shape(n, &shape, &cells))
         return false;
     v = expr_scalar(b->c, t, c2_float(n, "value", 0));
     if (n->nin)

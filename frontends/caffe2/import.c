@@ -176,6 +176,11 @@ static const Expr *value_of(const C2Import *im, const char *name)
     return map_get(im->values, PTR_KEY(intern(im->c->strings, name)));
 }
 
+static bool takes_bytes(const C2Row *r)
+{
+    return !strncmp(r->name, "Int8", 4) && r->convert != c2_int8_quantize;
+}
+
 /* `ordinal` 0: of init_net. */
 static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t ordinal)
 {
@@ -187,20 +192,29 @@ static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t 
                      .row = row,
                      .nin = op->input.n,
                      .nout = op->output.n,
+                     .order = "NCHW",
+                     .scales = NEW_ARRAY(c->arena, const C2Scale *, op->input.n + 1),
                      .in = NEW_ARRAY(c->arena, const Expr *, op->input.n + 1),
                      .out = NEW_ARRAY(c->arena, const Expr *, op->output.n + 1)};
     bool        ok = true;
 
     n.b = (Build){c, {ordinal ? im->path : im->init_path, ordinal, 0, name}, row->name};
-    for (uint32_t i = 0; i < n.nin && ok; i++)
+    for (uint32_t i = 0; i < n.nin && ok; i++) {
+        n.scales[i] = map_get(im->scales, PTR_KEY(intern(c->strings, op->input.at[i])));
         if (!(n.in[i] = value_of(im, op->input.at[i])))
             ok = c2_error(&n, E_IMPORT, "operand '%s' has no value", op->input.at[i]);
+        else if (!n.scales[i] == takes_bytes(row))
+            ok = c2_error(&n, E_IMPORT, "operand '%s' is %s", op->input.at[i],
+                          n.scales[i] ? "of bytes with a scale" : "not of bytes with a scale");
+    }
     if (!ok || !row->convert(&n) || diag_errors(c->diags) != before) {
         diag_drop(c->diags, before + 1); /* what follows from the first */
         if (diag_errors(c->diags) == before)
             BUG("%s '%s' failed to import without an error", row->name, name);
         return false;
     }
+    for (uint32_t i = 0; i < n.nout; i++)
+        map_put(im->scales, PTR_KEY(intern(c->strings, op->output.at[i])), i ? NULL : n.gives);
     for (uint32_t i = 0; i < n.nout; i++)
         if (n.out[i])
             map_put(im->values, PTR_KEY(intern(c->strings, op->output.at[i])),
@@ -382,8 +396,8 @@ static bool check_results(C2Import *im, const TextList *names)
 const Module *caffe2_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                             ImportFiles *files)
 {
-    C2Import    im = {.c = c, .path = path, .values = map_new(c->arena)};
-    TextList    results = {0}, outer = {0};
+    C2Import im = {.c = c, .path = path, .values = map_new(c->arena), .scales = map_new(c->arena)};
+    TextList results = {0}, outer = {0};
     NamedValues r = {0};
     GlobalDefs  functions = {0};
     bool       *needed;

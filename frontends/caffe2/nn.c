@@ -49,7 +49,8 @@ static bool read_conv(C2Node *n, BuildConv *k)
     k->groups = c2_int(n, "group", 1);
     if (!ok || !(k->x = c2_image(n, 0, 3, 5)) || !c2_rank(n, 1, expr_rank(k->x), expr_rank(k->x)))
         return false;
-    if (last && (k->w = build_channels_first(&n->b, k->w)) && (w = build_fold(&n->b, k->w)))
+    if (last && (k->w = build_channels_first(&n->b, k->w)) && !n->scales[1] &&
+        (w = build_fold(&n->b, k->w)))
         k->w = w;
     k->dims = expr_rank(k->x) - 2;
     return k->w && c2_window(n, k->dims, &k->window);

@@ -130,7 +130,7 @@ bool c2_done(C2Node *n, const Expr *y)
 
 bool c2_channels_last(const C2Node *n, bool *ok)
 {
-    const char *order = c2_text(n, "order", "NCHW");
+    const char *order = c2_text(n, "order", n->order);
     bool        last = !strcmp(order, "NHWC");
 
     *ok = last || !strcmp(order, "NCHW") || c2_error(n, E_UNSUPPORTED, "order is '%s'", order);

@@ -38,6 +38,11 @@ write("output", [FC], outputs=("z",))
 write("kernel", [op("MaxPool", ["x"], ["y"])], init=(place("x", (1, 3, 4, 4)),))
 write("kind_of_int", [op("Softmax", ["x"], ["y"], axis=1.5)])
 write("kind_of_list", [op("ReduceSum", ["x"], ["y"], axes=1)])
+Q = op("Int8Quantize", ["x"], ["q"], Y_scale=0.5, Y_zero_point=3)
+write("bytes_wanted", [op("Int8Relu", ["x"], ["y"], Y_scale=0.5)])
+write("bytes_given", [Q, op("Relu", ["q"], ["y"])])
+write("bytes_scale", [Q, op("Int8Flatten", ["q"], ["y"], Y_scale=0.25, Y_zero_point=3)])
+write("bytes_order", [Q, op("Int8MaxPool", ["q"], ["y"], kernel=1, order="NCHW")])
 with open(os.path.join(FOLDER, "text.predict_net.pbtxt"), "w") as f:
     f.write('name: "text"\nop { input: "x" output: "a" type: "Relu" }\nop { input: "a" output: "y" type: "Softmax" arg { name: "axis" i: 1 } }\n'
             'external_input: "x"\nexternal_output: "y"\n')

@@ -9,7 +9,7 @@ import sys
 import zlib
 
 import numpy as np
-from net import given, net, op, place
+from net import given, net, op, place, steps
 
 MODELS = {}
 
@@ -44,7 +44,7 @@ class Model:
 
     def write(self, folder):
         path = os.path.join(folder, self.name)
-        init = [given(k, v) for k, v in self.weights.items()] + [place(k, v.shape) for k, v in self.inputs.items()]
+        init = [steps(k, *v) if isinstance(v, tuple) else given(k, v) for k, v in self.weights.items()] + [place(k, v.shape) for k, v in self.inputs.items()]
         with open(path + ".predict_net.pb", "wb") as f:
             f.write(net(self.name, self.ops, [*self.inputs, *self.weights], list(self.results)))
         with open(path + ".init_net.pb", "wb") as f:
@@ -243,6 +243,61 @@ def regions(m):
     four = m.x("four", np.array([[0, 0, 5, 6], [3, 2, 3.5, 2.25]], np.float32))
     m.op("RoIAlign", "x five", roi_align(x, five, (3, 2), 0.5, 2, False), name="a", spatial_scale=0.5, pooled_h=3, pooled_w=2, sampling_ratio=2)
     m.op("RoIAlign", "x four", roi_align(x, four, (2, 2), 1, 0, True), name="b", pooled_h=2, pooled_w=2, aligned=1)
+
+
+def to_bytes(v, scale, zero):
+    return np.clip(np.rint(np.float32(v) / np.float32(scale)) + zero, 0, 255).astype(np.uint8)
+
+
+@model
+def int8(m):
+    """Sums are of whole numbers; they become bytes by one factor, rounded once."""
+    x = m.x("x", m.f32(2, 5, 6, 8))
+    sx, zx, sw, zw = 1 / 128, 120, 1 / 64, 131
+    q = to_bytes(x, sx, zx)
+    m.op("Int8Quantize", "x", q, name="q", Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8Dequantize", "q", (q.astype(np.float32) - zx) * np.float32(sx), name="back")
+    weights = lambda *shape: m.random.integers(0, 256, shape).astype(np.uint8)  # noqa: E731
+    w, g, f = weights(7, 3, 3, 8), weights(8, 3, 3, 1), weights(4, 240)
+    for name, v in dict(w=w, g=g, f=f).items():
+        m.w(name, (v, sw, zw))
+    bias = {k: m.random.integers(-9000, 9000, k).astype(np.int32) for k in (4, 7, 8)}
+    for k, v in bias.items():
+        m.w(f"b{k}", (v, sx * sw, 0))
+    to = lambda sums, scale, sy, zy, lo=0: np.clip(np.rint(sums * (scale / sy)) + zy, lo, 255).astype(np.uint8)  # noqa: E731
+    cells = np.moveaxis(q.astype(np.int64) - zx, -1, 1)
+    sums = last(conv(cells, np.moveaxis(w.astype(np.int64) - zw, -1, 1), bias[7], p=(1, 1, 1, 1)))
+    how = dict(order="NHWC", Y_scale=0.05, Y_zero_point=100)
+    m.op("Int8Conv", "q w b7", to(sums, sx * sw, 0.05, 100), name="conv", kernel=3, pad=1, **how)
+    m.op("Int8ConvRelu", "q w b7", to(sums, sx * sw, 0.05, 100, 100), name="conv_relu", kernel=3, pad=1, **how)
+    sums = last(conv(cells, np.moveaxis(g.astype(np.int64) - zw, -1, 1), bias[8], g=8, s=(2, 2)))
+    m.op("Int8ConvRelu", "q g b8", to(sums, sx * sw, 0.05, 0), name="depthwise", kernel=3, stride=2, group=8, order="NHWC", Y_scale=0.05)
+    sums = (q.reshape(2, 240).astype(np.int64) - zx) @ (f.astype(np.int64) - zw).T + bias[4]
+    fc = to(sums, sx * sw, 0.25, 128)
+    m.op("Int8FC", "q f b4", fc, name="fc", Y_scale=0.25, Y_zero_point=128)
+    e = softmax((fc - 128.0) * 0.25, 1)
+    m.op("Int8Softmax", "fc", to(e, 1, 1 / 256, 0), name="softmax", Y_scale=1 / 256, Y_zero_point=0)
+    v = windows(np.moveaxis(q, -1, 1).astype(np.float64), (3, 3), (1, 1), (1, 1, 1, 1), fill=np.nan)
+    m.op("Int8AveragePool", "q", to(last(np.nanmean(v, (-1, -2))) - zx, sx, sx, zx), name="mean", kernel=3, pad=1, order="NHWC", Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8MaxPool", "q", last(np.nanmax(v, (-1, -2))).astype(np.uint8), name="most", kernel=3, pad=1, order="NHWC", Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8AveragePoolRelu", "q", to(q.mean((1, 2), keepdims=True) - zx, sx, sx / 2, 3, 3), name="global", global_pooling=1, order="NHWC", Y_scale=sx / 2, Y_zero_point=3)
+    r = to_bytes(m.x("r", m.f32(2, 5, 6, 8)), 1 / 100, 90)
+    m.op("Int8Quantize", "r", r, name="r8", Y_scale=1 / 100, Y_zero_point=90)
+    sums = (q - float(zx)) * sx + (r - 90.0) / 100
+    m.op("Int8Sum", "q r8", to(sums, 1, 0.0131719, 128), name="sum", Y_scale=0.0131719, Y_zero_point=128)
+    m.op("Int8SumRelu", "q r8", to(sums, 1, 0.0131719, 128, 128), name="sum_relu", Y_scale=0.0131719, Y_zero_point=128)
+    m.op("Int8AddRelu", "q r8", to(sums, 1, 0.0131719, 0), name="add", Y_scale=0.0131719, Y_zero_point=0)
+    m.op("Int8Relu", "q", np.maximum(q, zx), name="relu", Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8LeakyRelu", "q", to(np.where(q < zx, 0.3, 1) * (q - float(zx)), sx, sx, zx), name="leaky", alpha=0.3, Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8Sigmoid", "q", to(1 / (1 + np.exp((zx - q.astype(float)) * sx)), 1, 1 / 256, 0), name="sigmoid", Y_scale=1 / 256, Y_zero_point=0)
+    m.op("Int8ResizeNearest", "q", q.repeat(2, 1).repeat(3, 2), name="larger", height_scale=2.0, width_scale=3.0, Y_scale=sx, Y_zero_point=zx)
+    same = dict(Y_scale=sx, Y_zero_point=zx)
+    m.op("Int8Concat", "q q", np.concatenate([q, q], 3), name="both", outputs=["sizes"], order="NHWC", **same)
+    m.op("Int8Flatten", "q", q.reshape(2, 240), name="flat", **same)
+    m.op("Int8Reshape", "q", q.reshape(2, 8, 30), name="shaped", outputs=["old"], shape=(0, 8, -1), **same)
+    m.op("Int8Transpose", "q", q.transpose(0, 3, 1, 2), name="turned", axes=(0, 3, 1, 2), **same)
+    m.op("Int8Slice", "q", q[:, 1:3], name="part", starts=(0, 1, 0, 0), ends=(-1, 3, -1, -1), **same)
+    m.op("Int8ChannelShuffle", "q", q.reshape(2, 5, 6, 2, 4).swapaxes(3, 4).reshape(q.shape), name="mixed", group=2, kernel=1, order="NHWC", **same)
 
 
 @model

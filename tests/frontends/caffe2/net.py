@@ -25,6 +25,8 @@ def arg(name, v):
     out = text(1, name)
     if isinstance(v, str):
         out += text(4, v)
+    elif isinstance(v, bytes):
+        out += field(4, v)
     elif isinstance(v, float):
         out += varint(2 << 3 | 5) + struct.pack("<f", v)
     elif isinstance(v, (bool, int, np.integer)):
@@ -51,6 +53,12 @@ FILLS = {"f": "GivenTensorFill", "i": "GivenTensorIntFill", "b": "GivenTensorBoo
 def given(name, v):
     kind = "GivenTensorInt64Fill" if v.dtype == np.int64 else FILLS[v.dtype.kind]
     return op(kind, [], [name], shape=v.shape, values=v)
+
+
+def steps(name, v, scale, zero):
+    """Bytes with a scale and a zero point, or i32."""
+    kind, values = ("Int8GivenTensorFill", v.tobytes()) if v.dtype == np.uint8 else ("Int8GivenIntTensorFill", v)
+    return op(kind, [], [name], shape=v.shape, values=values, Y_scale=float(scale), Y_zero_point=int(zero))
 
 
 def place(name, shape):
