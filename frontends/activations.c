@@ -100,8 +100,12 @@ const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, doub
     return build_clip(b, build_by(b, "add", build_by(b, "multiply", x, alpha), beta), 0, 1);
 }
 
+const Expr *build_relu6_share(const Build *b, const Expr *x)
+{
+    return build_by(b, "divide", build_clip(b, build_by(b, "add", x, 3), 0, 6), 6);
+}
+
 const Expr *build_hard_swish(const Build *b, const Expr *x)
 {
-    return build_mul(
-        b, x, build_by(b, "multiply", build_clip(b, build_by(b, "add", x, 3), 0, 6), 1.0 / 6));
+    return build_mul(b, x, build_relu6_share(b, x));
 }

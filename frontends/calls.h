@@ -84,7 +84,8 @@ const Expr *build_swish(const Build *b, const Expr *x, double rate); /* x * sigm
 const Expr *build_mish(const Build *b, const Expr *x);               /* x * tanh(softplus(x)) */
 /* alpha * x + beta, from 0 to 1. */
 const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta);
-const Expr *build_hard_swish(const Build *b, const Expr *x); /* x * clip(x + 3, 0, 6) / 6 */
+const Expr *build_relu6_share(const Build *b, const Expr *x); /* clip(x + 3, 0, 6) / 6 */
+const Expr *build_hard_swish(const Build *b, const Expr *x);  /* x times that */
 
 /* ---- layout.c: images, NHWC in some formats and NCHW in Relay; lines and volumes alike ----------- */
 
@@ -166,6 +167,10 @@ const Expr *build_batch_to_space(const Build *b, const Expr *x, Ints size, Ints 
 
 /* Positions [.., M] as Relay has them, [M, ..]. */
 const Expr *build_positions(const Build *b, const Expr *x);
+/* Cells at positions, where others than x has are an error of the model: some cell of x is taken,
+ * so that a model may count from the end beforehand or not (simplify_pick.c). */
+const Expr *build_gathered(const Build *b, const Expr *x, const Expr *at, uint32_t axis,
+                           int64_t batch);
 const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims);
 const Expr *build_sparse_to_dense(const Build *b, const Expr *at, Dims dims, const Expr *cells,
                                   const Expr *rest);

@@ -18,6 +18,17 @@ const Expr *build_positions(const Build *b, const Expr *x)
     return build_transpose(b, x, rank, axes);
 }
 
+const Expr *build_gathered(const Build *b, const Expr *x, const Expr *at, uint32_t axis,
+                           int64_t batch)
+{
+    TakeAttrs *a = ATTRS(b, TakeAttrs);
+
+    a->axis = axis;
+    a->batch_dims = batch;
+    a->mode = at && at->kind == EXPR_CONST ? "clip" : "wrap";
+    return build2(b, "take", x, at, a);
+}
+
 const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims)
 {
     return build_broadcast_to(b, build_scalar(b, like, v), dims.n, dims.at);

@@ -74,7 +74,7 @@ static const Expr *act_hard_sigmoid(const Act *a, const Expr *x)
 {
     if (a->n->im->major < 3)
         return build_hard_sigmoid(a->b, x, 0.2, 0.5);
-    return build_by(a->b, "multiply", build_clip(a->b, build_by(a->b, "add", x, 3), 0, 6), 1.0 / 6);
+    return build_relu6_share(a->b, x);
 }
 
 static const Expr *act_hard_silu(const Act *a, const Expr *x)

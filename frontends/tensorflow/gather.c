@@ -5,8 +5,7 @@
 
 static bool take(TfNode *n, const Expr *x, int64_t along, int64_t batch)
 {
-    TakeAttrs *a = ATTRS(&n->b, TakeAttrs);
-    uint32_t   axis;
+    uint32_t axis;
 
     if (!tf_axis(n, along, expr_rank(x), &axis))
         return false;
@@ -14,9 +13,7 @@ static bool take(TfNode *n, const Expr *x, int64_t along, int64_t batch)
         batch += expr_rank(n->in[1]);
     if (batch < 0 || batch > axis || batch > expr_rank(n->in[1]))
         return tf_error(n, E_IMPORT, "batch_dims is %lld", (long long)batch);
-    a->axis = axis;
-    a->batch_dims = batch;
-    return tf_done(n, build2(&n->b, "take", x, n->in[1], a));
+    return tf_done(n, build_gathered(&n->b, x, n->in[1], axis, batch));
 }
 
 bool tf_gather(TfNode *n)

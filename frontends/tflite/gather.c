@@ -6,9 +6,8 @@
 
 bool tflite_gather(TfliteNode *n)
 {
-    TakeAttrs *a = ATTRS(&n->b, TakeAttrs);
-    uint32_t   axis, rank = expr_rank(n->in[0]);
-    int64_t    batch = tflite_int(n, "batch_dims");
+    uint32_t axis, rank = expr_rank(n->in[0]);
+    int64_t  batch = tflite_int(n, "batch_dims");
 
     if (!tflite_axis(n, tflite_int(n, "axis"), rank, &axis))
         return false;
@@ -17,9 +16,7 @@ bool tflite_gather(TfliteNode *n)
     if (batch < 0 || batch > axis || batch > expr_rank(n->in[1]))
         return tflite_error(n, E_IMPORT, "batch_dims is %lld",
                             (long long)tflite_int(n, "batch_dims"));
-    a->axis = axis;
-    a->batch_dims = batch;
-    return tflite_done(n, build2(&n->b, "take", n->in[0], n->in[1], a));
+    return tflite_done(n, build_gathered(&n->b, n->in[0], n->in[1], axis, batch));
 }
 
 bool tflite_embedding_lookup(TfliteNode *n)

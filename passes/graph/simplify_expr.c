@@ -8,7 +8,7 @@
  *   x * 1, x / 1, x - 0           -> x                   the same bits
  *   x / 2^k                       -> x * 2^-k            exact
  *   x + const [1, 1]              -> x + v                of any such arithmetic
- *   clip(x, 0, v) / v             -> clip(x, 0, v) * (1 / v)      as others write a hard_sigmoid
+ *   clip(x, 0, v) * (1 / v)       -> clip(x, 0, v) / v            a hard_sigmoid, v no power of 2
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])    also of
@@ -23,8 +23,8 @@
  *   (x.0, x.1) of a pair x        -> x
  *   and what simplify_pick.c says of what picks or orders cells
  *
- * All but that of the clip are exact; positions that a tensor does not have may pick another cell.
- * One rewrite, kids first, so that chains collapse. */
+ * All are exact but that of the clip, whose quotient is rounded once, where the factor was rounded
+ * before.  One rewrite, kids first, so that chains collapse. */
 #include "passes/graph/simplify.h"
 
 #include <math.h>
@@ -73,12 +73,19 @@ static const Expr *number_form(Ctx *c, const Expr *e)
                : expr_call(c, call_op(e), 2, args, e->u.attrs, e->loc);
 }
 
-/* clip(x, 0, v), of which v is a share: hard_sigmoid. */
-static bool is_clipped(const Expr *e, double v)
+/* clip(x, 0, v) * k, where k is 1 / v as x's type has it: the share of v that a hard_sigmoid is, as
+ * an exporter writes the division.  0: it is something else. */
+static double share_of(const Expr *x, const Expr *k, const Expr *e)
 {
-    const ClipAttrs *a = ATTRS_OF(ClipAttrs, e);
+    double v, by;
 
-    return call_is(e, "clip") && a->a_min == 0 && a->a_max == v && v > 0;
+    if (!call_is(x, "clip") || !is_float(e) || e->type->dtype.bits < 32 ||
+        ATTRS_OF(ClipAttrs, x)->a_min != 0 || !splat_beside(k, x, e, &by))
+        return 0;
+    v = ATTRS_OF(ClipAttrs, x)->a_max;
+    if (!(v > 0) || exact_reciprocal(v, e->type->dtype))
+        return 0;
+    return by == (e->type->dtype.bits == 32 ? (double)(float)(1 / v) : 1 / v) ? v : 0;
 }
 
 static const Expr *arithmetic(Ctx *c, const Expr *e)
@@ -91,10 +98,14 @@ static const Expr *arithmetic(Ctx *c, const Expr *e)
             return x;
         if (splat_beside(x, y, e, &v) && v == 1)
             return y;
+        for (uint32_t i = 0; i < 2; i++)
+            if ((v = share_of(call_arg(e, i), call_arg(e, 1 - i), e)) > 0)
+                return make2(c, "divide", call_arg(e, i), expr_scalar(c, e->type->dtype, v), NULL,
+                             e->loc);
     } else if (call_is(e, "divide") && splat_beside(y, x, e, &v)) {
         if (v == 1)
             return x;
-        if (is_float(e) && (exact_reciprocal(v, e->type->dtype) || is_clipped(x, v)))
+        if (is_float(e) && exact_reciprocal(v, e->type->dtype))
             return make2(c, "multiply", x, expr_scalar(c, e->type->dtype, 1 / v), NULL, e->loc);
     } else if (call_is(e, "subtract") && splat_beside(y, x, e, &v) && v == 0 && !signbit(v)) {
         return x;

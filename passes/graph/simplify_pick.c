@@ -3,7 +3,7 @@
  *   reverse(view(reverse(x)))                    -> view(x)      along one dimension
  *   concatenate of views                         -> view(concatenate)      without 1s
  *   the last row of nn.recurrent(..).0           -> nn.recurrent(..).1    the last state
- *   take(x, where(%i < 0, %i + n, %i))           -> take(x, %i, mode="wrap")    n rows
+ *   take(x, where(%i < 0, %i + n, %i), "wrap")   -> take(x, %i, mode="wrap")    n rows
  *   cast(%b) * %p + %q * cast(logical_not(%b))   -> where(%b, %p, %q)     of integers
  *   less(cast(%i, dtype=f32), 0.0)               -> less(%i, 0)
  *
@@ -199,17 +199,14 @@ static const Expr *from_end(const Expr *e, int64_t n)
 static const Expr *take_from_end(Ctx *c, const Expr *e)
 {
     const Expr *x = call_arg(e, 0), *i;
-    TakeAttrs  *a;
     int64_t     n;
 
-    if (!expr_has_shape(x) || !expr_has_shape(e) || x->type->n == 0)
-        return e;
-    a = ATTRS_COPY(c, TakeAttrs, e);
-    if (!type_dim(x->type, axis_from_front(a->axis, x->type->n), &n) ||
+    if (!expr_has_shape(x) || !expr_has_shape(e) || x->type->n == 0 ||
+        strcmp(ATTRS_OF(TakeAttrs, e)->mode, "wrap") != 0 ||
+        !type_dim(x->type, axis_from_front(ATTRS_OF(TakeAttrs, e)->axis, x->type->n), &n) ||
         !(i = from_end(call_arg(e, 1), n)))
         return e;
-    a->mode = "wrap";
-    return make2(c, "take", x, i, a, e->loc);
+    return make2(c, "take", x, i, e->u.attrs, e->loc);
 }
 
 /* The operand b of cast(b), where it is a bool. */
