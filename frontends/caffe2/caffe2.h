@@ -7,7 +7,7 @@
  *   node.c       what converters ask of an operator: arguments, operands, windows
  *   table.c      the table, ops.def
  *   describe.c   inputs, outputs and operators as the files have them
- *   cells.c nn.c shape.c fill.c int8.c      converters by family
+ *   cells.c nn.c boxes.c shape.c fill.c int8.c      converters by family
  *
  * Values have names, which operators may give anew: a name is the last value that was given to it.
  */
@@ -76,6 +76,7 @@ typedef struct {
     Map        *scales; /* names to C2Scale, of those that are bytes with a scale */
     Shapes      shapes;
     NamedValues inputs;
+    VEC(const Expr *) binds; /* bind_dims that are to stand around the results */
 } C2Import;
 
 struct C2Node {

@@ -419,5 +419,5 @@ const Module *caffe2_import(Ctx *c, const char *path, Bytes file, const ImportOp
     }
     if (!add_results(&im, &results, &r) || !shapes_check_dims(&im.shapes, (Loc){.file = path}))
         return NULL;
-    return build_module(c, path, &im.inputs, &r, 0, NULL, &functions);
+    return build_module(c, path, &im.inputs, &r, im.binds.n, im.binds.at, &functions);
 }

@@ -245,6 +245,77 @@ def regions(m):
     m.op("RoIAlign", "x four", roi_align(x, four, (2, 2), 1, 0, True), name="b", pooled_h=2, pooled_w=2, aligned=1)
 
 
+def moved(boxes, x, spread, size, one, less):
+    """Corners of boxes that x moves, within an image of that size."""
+    side = boxes[:, 2:] - boxes[:, :2] + one
+    middle = boxes[:, :2] + side / 2
+    middle = x[:, :2] / spread[:2] * side + middle
+    half = np.exp(np.minimum(x[:, 2:] / spread[2:], math.log(1000 / 16))) * side / 2
+    out = np.concatenate([middle - half, middle + half - less], 1)
+    return np.clip(out, 0, np.array([size[1], size[0]] * 2) - one)
+
+
+def best_boxes(boxes, scores, overlap, one, most):
+    """Numbers of the boxes that stay, by falling scores."""
+    kept = []
+    for i in np.argsort(-scores, kind="stable"):
+        area = lambda v: max(v[2] - v[0] + one, 0) * max(v[3] - v[1] + one, 0)  # noqa: E731
+        both = [area([*np.maximum(boxes[i, :2], boxes[k, :2]), *np.minimum(boxes[i, 2:], boxes[k, 2:])]) for k in kept]
+        if all(v / (area(boxes[i]) + area(boxes[k]) - v) <= overlap for v, k in zip(both, kept)):
+            kept.append(i)
+    return kept[:most] if most > 0 else kept
+
+
+def proposals(scores, x, info, anchors, stride, before, after, overlap, least, one):
+    N, A, H, W = scores.shape
+    shift = np.stack(np.meshgrid(np.arange(W), np.arange(H)), -1).reshape(-1, 1, 2) * stride
+    every = (anchors + np.tile(shift, 2)).reshape(-1, 4).astype(np.float64)
+    out, best = [], []
+    for i in range(N):
+        s, d = scores[i].transpose(1, 2, 0).reshape(-1), x[i].transpose(1, 2, 0).reshape(-1, 4).astype(np.float64)
+        order = np.argsort(-s, kind="stable")[:before or None]
+        boxes, s = moved(every[order], d[order], np.ones(4), info[i, :2].astype(int), one, one), s[order]
+        side = boxes[:, 2:] - boxes[:, :2] + one
+        fits = (side >= least * info[i, 2]).all(1) & (boxes[:, :2] + side / 2 < info[i, 1::-1]).all(1)
+        boxes, s = boxes[fits], s[fits]
+        kept = best_boxes(boxes, s, overlap, one, after)
+        out.append(np.concatenate([np.full((len(kept), 1), i), boxes[kept]], 1))
+        best.append(s[kept])
+    return np.concatenate(out), np.concatenate(best)
+
+
+def transformed(rois, x, info, spread, one, back):
+    out = np.zeros(x.shape)
+    for r, (roi, d) in enumerate(zip(rois.astype(np.float64), x.astype(np.float64))):
+        h, w, scale = info[int(roi[0]) if len(roi) == 5 else 0].astype(np.float64)
+        size = [int(h / scale + 0.5), int(w / scale + 0.5)]
+        k = moved(np.tile(roi[-4:] / scale, (len(d) // 4, 1)), d.reshape(-1, 4), np.array(spread), size, one, one)
+        out[r] = (k * (scale if back else 1)).reshape(-1)
+    return out
+
+
+@model
+def proposed(m):
+    scores, x = m.x("scores", m.f32(2, 3, 5, 6, lo=0)), m.x("x", m.f32(2, 12, 5, 6, lo=-0.6, hi=0.6))
+    info = m.x("info", np.array([[70, 90, 1.5], [61, 95, 0.5]], np.float32))
+    anchors = m.w("anchors", np.array([[-8, -8, 23, 23], [-20, -4, 35, 19], [0, -12, 15, 27]], np.float32))
+    for name, one, after, before in ("first", 1, 6, 40), ("second", 0, 0, 0):
+        rois, best = proposals(scores, x, info, anchors, 16, before, after, 0.4, 9, one)
+        m.op("GenerateProposals", "scores x info anchors", rois, name=name, outputs=[name + "_best"], spatial_scale=1 / 16, pre_nms_topN=before,
+             post_nms_topN=after, nms_thresh=0.4, min_size=9.0, legacy_plus_one=one)
+        m.results[name + "_best"] = best
+    # Regions are gone through from where they come, too, so that their number is the run's.
+    rois = m.results["first"].astype(np.float32)
+    taken = m.w("picked", m.f32(5, 8))
+    m.op("MatMul", "first picked", rois @ taken, name="said")
+    m.op("BBoxTransform", "first said info", transformed(rois, m.results["said"].astype(np.float32), info, (10, 10, 500, 500), 1, True), name="open",
+         outputs=["open_splits"], weights=np.array([10, 10, 500, 500], np.float32))
+    m.results["open_splits"] = np.bincount(rois[:, 0].astype(int), minlength=2).astype(np.float32)
+    four, one = m.x("four", np.array([[3, 4, 30, 25], [10, 0, 60, 44], [5, 5, 6, 6]], np.float32)), m.x("one", np.array([[50, 70, 2]], np.float32))
+    d = m.x("d", m.f32(3, 8))
+    m.op("BBoxTransform", "four d one", transformed(four, d, one, (1, 1, 1, 1), 0, False), name="fixed", legacy_plus_one=0, apply_scale=0)
+
+
 def to_bytes(v, scale, zero):
     return np.clip(np.rint(np.float32(v) / np.float32(scale)) + zero, 0, 255).astype(np.uint8)
 

@@ -1,0 +1,239 @@
+/* Boxes of detectors: what a network says of anchors and regions, and the best of those that
+ * overlap. How many there are, the run decides: the results share a dimension "NAME.0".
+ *
+ * Boxes are corners; by Caffe's first convention (legacy_plus_one, which is the default) the last
+ * cell belongs to a box, so that its width is x2 - x1 + 1. */
+#include "frontends/caffe2/caffe2.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Expr *column(const Build *b, const Expr *x, int64_t i)
+{
+    return build_slice(b, x, (int64_t)expr_rank(x) - 1, i, i + 1);
+}
+
+static bool is_upright(C2Node *n)
+{
+    return !c2_int(n, "rotated", 0) || c2_error(n, E_UNSUPPORTED, "boxes that are rotated");
+}
+
+static double plus_one(C2Node *n)
+{
+    return c2_int(n, "legacy_plus_one", 1) != 0;
+}
+
+static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+{
+    C2Node     *n = user;
+    const char *name = intern_printf(n->b.c->strings, "%s.0", n->op->output.at[0]);
+    const Expr *bind;
+    const Idx  *k = build_bound_dim(&n->b, &n->im->shapes, name, total, most, &bind);
+
+    if (k)
+        vec_push(n->b.c->arena, &n->im->binds, bind);
+    return k;
+}
+
+/* Numbers of the flags that are set, [k]. */
+static const Expr *set_flags(C2Node *n, const Expr *flags)
+{
+    const Expr *at = build_find(&n->b, &(BoundDim){bound_dim, n}, flags);
+    const Idx  *k = at ? expr_form(at, 0) : NULL;
+
+    return at ? build_reshape_to(&n->b, at, 1, &k) : NULL;
+}
+
+/* ---- from what a network says to boxes -------------------------------------------------------------- */
+
+/* Boxes [.., 4] moved by x [.., 4], within images of which `size` has two numbers for each row: the
+ * height and the width. */
+static const Expr *moved(C2Node *n, const Expr *boxes, const Expr *x, const double *spread,
+                         const Expr *const *size)
+{
+    const Build *b = &n->b;
+    double       one = plus_one(n);
+    double       less = (double)c2_int(n, "correct_transform_coords", one > 0);
+    uint32_t     last = boxes ? expr_rank(boxes) - 1 : 0;
+    const Expr  *centre[4], *out[4];
+
+    if (!boxes || !x)
+        return NULL;
+    for (int64_t i = 0; i < 2; i++) {
+        centre[2 + i] =
+            build_by(b, "add", build_sub(b, column(b, boxes, 2 + i), column(b, boxes, i)), one);
+        centre[i] = build_add(b, column(b, boxes, i), build_by(b, "multiply", centre[2 + i], 0.5));
+    }
+    x = build_decoded(b, x, build_concat(b, 4, centre, last), false, spread, log(1000.0 / 16));
+    for (int64_t i = 0; i < 4 && x; i++) {
+        out[i] = i < 2 ? column(b, x, i) : build_by(b, "add", column(b, x, i), -less);
+        out[i] = build2(b, "minimum", out[i], build_by(b, "add", size[1 - i % 2], -one), NULL);
+        out[i] = build_by(b, "maximum", out[i], 0);
+    }
+    return x ? build_concat(b, 4, out, last) : NULL;
+}
+
+/* Regions [M, 4], or [M, 5] with the number of their image, moved for each of K classes, [M, 4K].
+ */
+bool c2_bbox_transform(C2Node *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *rois = n->in[0], *info = n->in[2], *whose, *rows, *scale, *size[2], *y;
+    const C2Arg *w = c2_arg_of(n->op, "weights");
+    const Idx   *M, *one = idx_const(A, 1), *four = idx_const(A, 4), *K;
+    double       spread[4] = {1, 1, 1, 1};
+    int64_t      fields, images, axis = 1;
+
+    if (!is_upright(n) || !c2_rank(n, 0, 2, 2) || !c2_rank(n, 1, 2, 2) || !c2_rank(n, 2, 2, 2))
+        return false;
+    M = expr_form(rois, 0), fields = build_dim(b, rois, 1), images = build_dim(b, info, 0);
+    if ((fields != 4 && fields != 5) || build_dim(b, n->in[1], 1) % 4 ||
+        build_dim(b, info, 1) != 3 || images < 1 || (fields == 4 && images != 1))
+        return c2_error(n, E_IMPORT, "%s, %s and %s", type_text(b->c, rois->type),
+                        type_text(b->c, n->in[1]->type), type_text(b->c, info->type));
+    for (uint32_t i = 0; w && i < 4; i++) {
+        float f;
+
+        if (w->floats.data.n != sizeof spread / 2)
+            return c2_error(n, E_IMPORT, "weights are not four numbers");
+        memcpy(&f, w->floats.data.at + i * sizeof f, sizeof f);
+        if (!(f > 0))
+            return c2_error(n, E_IMPORT, "a weight of %g", (double)f);
+        spread[i] = 1 / (double)f;
+    }
+    K = idx_const(A, build_dim(b, n->in[1], 1) / 4);
+    whose = fields == 5 ? build_reshape_to(b, column(b, rois, 0), 1, &M)
+                        : build_zeros_of(b, DT_F32, 1, &M);
+    rows = build_take(b, info, whose ? build_cast(b, whose, DT_I64) : NULL, 0);
+    rows = rows ? build_reshape_to(b, rows, 3, (const Idx *[]){M, one, idx_const(A, 3)}) : NULL;
+    if (!rows)
+        return false;
+    scale = column(b, rows, 2);
+    for (int64_t i = 0; i < 2; i++)
+        size[i] = build1(b, "trunc",
+                         build_by(b, "add", build_div(b, column(b, rows, i), scale), 0.5), NULL);
+    rois = build_reshape_to(b, build_slice(b, rois, 1, fields - 4, fields), 3,
+                            (const Idx *[]){M, one, four});
+    y = moved(n, rois ? build_div(b, rois, scale) : NULL,
+              build_reshape_to(b, n->in[1], 3, (const Idx *[]){M, K, four}), spread, size);
+    if (y && c2_int(n, "apply_scale", 1))
+        y = build_mul(b, y, scale);
+    whose = build_expand_dims(b, whose, 0, 1);
+    rows = build_expand_dims(b, build_arange(b, idx_const(A, images), DT_F32), 1, 1);
+    rows = build_cast(b, build2(b, "equal", whose, rows, NULL), DT_F32);
+    return y && c2_done(n, build_reshape_to(b, y, 2, (const Idx *[]){M, expr_form(n->in[1], 1)})) &&
+           c2_put(n, 1, build_reduce(b, "sum", rows, 1, &axis, false));
+}
+
+/* ---- proposals -------------------------------------------------------------------------------------- */
+
+/* [N, A*k, H, W] as [N, H*W*A, k]. */
+static const Expr *by_place(const Build *b, const Expr *x, int64_t k)
+{
+    int64_t N = build_dim(b, x, 0), A = build_dim(b, x, 1) / k, H = build_dim(b, x, 2),
+            W = build_dim(b, x, 3);
+
+    x = build_reshape(b, x, 5, (int64_t[]){N, A, k, H, W});
+    x = build_transpose(b, x, 5, (int64_t[]){0, 3, 4, 1, 2});
+    return build_reshape(b, x, 3, (int64_t[]){N, H * W * A, k});
+}
+
+/* Anchors [A, 4] at each place, [1, H*W*A, 4]. */
+static const Expr *everywhere(const Build *b, const Expr *anchors, int64_t H, int64_t W,
+                              double stride)
+{
+    float      *at = arena_array(b->c->arena, (size_t)(H * W) * 4, sizeof *at);
+    const Expr *x;
+
+    for (int64_t i = 0; i < H * W * 4; i++)
+        at[i] = (float)((double)(i % 2 ? i / 4 / W : i / 4 % W) * stride);
+    x = build_const(b, DT_F32, 3, (int64_t[]){H * W, 1, 4}, at);
+    x = build_add(b, x, build_expand_dims(b, anchors, 0, 1));
+    return build_reshape(b, x, 3, (int64_t[]){1, H * W * build_dim(b, anchors, 0), 4});
+}
+
+/* A box that is as large as it says, and whose middle is in the image. */
+static const Expr *valid_boxes(C2Node *n, const Expr *boxes, const Expr *const *info)
+{
+    const Build *b = &n->b;
+    const Expr  *least = build_by(b, "multiply", info[2], c2_float(n, "min_size", 16)), *all = NULL;
+
+    for (int64_t i = 0; i < 2; i++) {
+        const Expr *from = column(b, boxes, i), *side, *is;
+
+        side = build_by(b, "add", build_sub(b, column(b, boxes, 2 + i), from), plus_one(n));
+        is = build2(b, "greater_equal", side, least, NULL);
+        all = all ? build2(b, "logical_and", all, is, NULL) : is;
+        from = build_add(b, from, build_by(b, "multiply", side, 0.5));
+        all = build2(b, "logical_and", all, build_less(b, from, info[1 - i]), NULL);
+    }
+    return all;
+}
+
+/* scores [N, A, H, W], what is said of boxes [N, 4A, H, W], images' height, width and scale [N, 3],
+ * anchors [A, 4]: regions [k, 5] with the number of their image, and their scores [k]. */
+bool c2_generate_proposals(C2Node *n)
+{
+    static const double spread[4] = {1, 1, 1, 1};
+    const Build        *b = &n->b;
+    const Expr         *boxes, *scores, *info[3], *anchors, *at, *best, *batch;
+    TopKAttrs          *top = ATTRS(b, TopKAttrs);
+    const float         last[4] = {0, 0, 1, 1};
+    double              scale = c2_float(n, "spatial_scale", 1.0 / 16);
+    int64_t             N, A, H, W, B, before = c2_int(n, "pre_nms_topN", 6000),
+                           after = c2_int(n, "post_nms_topN", 300);
+
+    if (!is_upright(n) || !c2_rank(n, 0, 4, 4) || !c2_rank(n, 1, 4, 4) || !c2_rank(n, 2, 2, 2) ||
+        !c2_rank(n, 3, 2, 2))
+        return false;
+    N = build_dim(b, n->in[0], 0), A = build_dim(b, n->in[0], 1);
+    H = build_dim(b, n->in[0], 2), W = build_dim(b, n->in[0], 3);
+    if (N < 1 || A < 1 || A > 1024 || H < 1 || W < 1 || H > 4096 || W > 4096 ||
+        build_dim(b, n->in[1], 0) != N || build_dim(b, n->in[1], 1) != 4 * A ||
+        build_dim(b, n->in[1], 2) != H || build_dim(b, n->in[1], 3) != W ||
+        build_dim(b, n->in[2], 0) != N || build_dim(b, n->in[2], 1) != 3 ||
+        build_dim(b, n->in[3], 0) != A || build_dim(b, n->in[3], 1) != 4 || !(scale > 0))
+        return c2_error(n, E_IMPORT, "scores %s of boxes %s", type_text(b->c, n->in[0]->type),
+                        type_text(b->c, n->in[1]->type));
+    B = H * W * A;
+    before = before < 1 || before > B ? B : before;
+    after = after < 1 || after > before ? before : after;
+    for (int64_t i = 0; i < 3; i++)
+        info[i] = build_expand_dims(b, column(b, n->in[2], i), 2, 1);
+    top->k = before;
+    top->axis = 1;
+    top->dtype = DT_I64;
+    scores = build_reshape(b, by_place(b, n->in[0], 1), 2, (int64_t[]){N, B});
+    at = scores ? build1(b, "topk", scores, top) : NULL;
+    scores = build_proj(b, at, 0);
+    at = build_proj(b, at, 1);
+    anchors = everywhere(b, n->in[3], H, W, 1 / scale);
+    anchors = anchors ? build_broadcast(b, anchors, 3, (int64_t[]){N, B, 4}) : NULL;
+    boxes = build_rows_at(b, by_place(b, n->in[1], 4), at);
+    anchors = build_rows_at(b, anchors, at);
+    if (!boxes || !anchors)
+        return false;
+    boxes = moved(
+        n, anchors, boxes, spread,
+        (const Expr *[]){build1(b, "trunc", info[0], NULL), build1(b, "trunc", info[1], NULL)});
+    at = boxes ? valid_boxes(n, boxes, info) : NULL;
+    at = at ? build_best_scores(b, scores, build_reshape(b, at, 2, (int64_t[]){N, before}), 0)
+            : NULL;
+    best = plus_one(n) > 0 ? build_add(b, boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, last))
+                           : boxes;
+    at = at ? build_kept(b, best, at, NULL, c2_float(n, "nms_thresh", 0.7)) : NULL;
+    at = at ? build_slice(b, at, 1, 0, after) : NULL;
+    if (!at)
+        return false;
+    best = build_by(b, "maximum", at, 0);
+    batch = build_expand_dims(b, build_arange(b, idx_const(b->c->arith, N), DT_F32), 1, 2);
+    batch = build_broadcast(b, batch, 3, (int64_t[]){N, after, 1});
+    boxes = build_concat(b, 2, (const Expr *[]){batch, build_rows_at(b, boxes, best)}, 2);
+    boxes = build_reshape(b, boxes, 2, (int64_t[]){N * after, 5});
+    scores = build_reshape(b, build_rows_at(b, scores, best), 1, (int64_t[]){N * after});
+    at = set_flags(
+        n, build_reshape(b, build_by(b, "greater_equal", at, 0), 1, (int64_t[]){N * after}));
+    return at && c2_done(n, build_take(b, boxes, at, 0)) &&
+           (n->nout < 2 || c2_put(n, 1, build_take(b, scores, at, 0)));
+}
