@@ -237,3 +237,143 @@ bool c2_generate_proposals(C2Node *n)
     return at && c2_done(n, build_take(b, boxes, at, 0)) &&
            (n->nout < 2 || c2_put(n, 1, build_take(b, scores, at, 0)));
 }
+
+/* ---- the best boxes of each class ------------------------------------------------------------------- */
+
+typedef struct {
+    const Expr *scores, *boxes; /* [G, M], [G, M, 4]: of each class of each image */
+    const Expr *at;             /* [G, room], -1 behind the last */
+    const Expr *flags;          /* [images, classes * room]: those that stay */
+    const Expr *first;          /* [images, 1]: number of its first row */
+    int64_t     images, classes, room;
+    const Idx  *rows;
+} Limit;
+
+/* Rows of an image lie together; those of the others have no score.  [images, 1, M]. */
+static const Expr *of_image(C2Node *n, Limit *k, const Expr *splits)
+{
+    const Build *b = &n->b;
+    const Expr  *end, *at = build_arange(b, k->rows, DT_F32), *is;
+
+    splits = build_cast(b, splits, DT_F32);
+    end = splits ? build_scan(b, "cumsum", splits, 0, false, false) : NULL;
+    k->first = build_expand_dims(b, build_sub(b, end, splits), 1, 1);
+    end = build_expand_dims(b, end, 1, 1);
+    is = build2(b, "logical_and", build2(b, "greater_equal", at, k->first, NULL),
+                build_less(b, at, end), NULL);
+    return build_expand_dims(b, is, 1, 1);
+}
+
+/* Operands as groups. */
+static bool read_limit(C2Node *n, Limit *k)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    bool         alike = c2_int(n, "cls_agnostic_bbox_reg", 0) != 0;
+    int64_t      from = c2_int(n, "input_boxes_include_bg_cls", 1) != 0, C, K;
+    const Idx   *G, *four = idx_const(A, 4), *N, *Cs;
+    const Expr  *is;
+
+    if (!is_upright(n) || !c2_rank(n, 0, 2, 2) || !c2_rank(n, 1, 2, 2) ||
+        (n->nin > 2 && !c2_rank(n, 2, 1, 1)))
+        return false;
+    if (c2_int(n, "soft_nms_enabled", 0))
+        return c2_error(n, E_UNSUPPORTED, "soft_nms_enabled");
+    if (!c2_int(n, "input_scores_include_bg_cls", 1))
+        return c2_error(n, E_UNSUPPORTED, "input_scores_include_bg_cls=0");
+    k->rows = expr_form(n->in[0], 0);
+    C = build_dim(b, n->in[0], 1), K = alike ? 1 : C - 1 + from;
+    if (C < 2 || build_dim(b, n->in[1], 1) != 4 * K || k->rows->hi < 1 || k->rows->hi > INT32_MAX)
+        return c2_error(n, E_IMPORT, "scores %s of boxes %s", type_text(b->c, n->in[0]->type),
+                        type_text(b->c, n->in[1]->type));
+    k->images = n->nin > 2 ? build_dim(b, n->in[2], 0) : 1;
+    k->classes = C - 1;
+    N = idx_const(A, k->images), Cs = idx_const(A, k->classes);
+    G = idx_const(A, k->images * k->classes);
+    k->scores = build_transpose(b, build_slice(b, n->in[0], 1, 1, C), 2, (int64_t[]){1, 0});
+    k->boxes = build_reshape_to(b, n->in[1], 3, (const Idx *[]){k->rows, idx_const(A, K), four});
+    k->boxes = build_slice(b, k->boxes, 1, alike ? 0 : from, K);
+    k->boxes = build_transpose(b, k->boxes, 3, (int64_t[]){1, 0, 2});
+    if (!k->boxes || !k->scores)
+        return false;
+    k->boxes = build_broadcast_to(b, build_expand_dims(b, k->boxes, 0, 1), 4,
+                                  (const Idx *[]){N, Cs, k->rows, four});
+    k->scores = build_broadcast_to(b, build_expand_dims(b, k->scores, 0, 1), 3,
+                                   (const Idx *[]){N, Cs, k->rows});
+    if (n->nin > 2) {
+        is = of_image(n, k, n->in[2]);
+        k->scores = build_where(b, is, k->scores, build_scalar(b, k->scores, -INFINITY));
+    } else {
+        k->first = build_zeros(b, DT_F32, 2, (int64_t[]){1, 1});
+    }
+    k->scores = build_reshape_to(b, k->scores, 2, (const Idx *[]){G, k->rows});
+    k->boxes = build_reshape_to(b, k->boxes, 3, (const Idx *[]){G, k->rows, four});
+    return k->scores && k->boxes;
+}
+
+static bool choose(C2Node *n, Limit *k)
+{
+    const Build            *b = &n->b;
+    NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
+    int64_t                 most = c2_int(n, "detections_per_im", 100), G = k->images * k->classes,
+            dims[2] = {k->images, 0};
+    const float last[4] = {0, 0, 1, 1};
+    const Expr *in[6], *is;
+
+    k->room = most > 0 && most < k->rows->hi ? most : k->rows->hi;
+    dims[1] = k->classes * k->room;
+    in[0] = plus_one(n) > 0
+                ? build_add(b, k->boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, last))
+                : k->boxes;
+    in[1] = build_expand_dims(b, k->scores, 1, 1);
+    in[2] = build_expand_dims(b, build_falling(b, k->scores), 1, 1);
+    in[3] = expr_scalar(b->c, DT_I64, (double)k->room);
+    in[4] = expr_scalar(b->c, DT_F32, c2_float(n, "nms", 0.3));
+    in[5] = expr_scalar(b->c, DT_F32, c2_float(n, "score_thresh", 0.05));
+    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, k->room)}, 1);
+    k->at = build_reshape(b, build_call(b, "vision.non_max_suppression", 6, in, a), 2,
+                          (int64_t[]){G, k->room});
+    if (!k->at)
+        return false;
+    is = build_reshape(b, build_by(b, "greater_equal", k->at, 0), 2, dims);
+    k->at = build_by(b, "maximum", k->at, 0);
+    k->scores = build_reshape(b, build_rows_at(b, k->scores, k->at), 2, dims);
+    k->boxes = build_rows_at(b, k->boxes, k->at);
+    if (!is || !k->scores || !k->boxes)
+        return false;
+    k->flags = build_by(b, "greater", build_best_scores(b, k->scores, is, most), -INFINITY);
+    return k->flags != NULL;
+}
+
+/* The numbers of classes, and how many rows of each class of each image stay. */
+bool c2_box_with_nms_limit(C2Node *n)
+{
+    const Build *b = &n->b;
+    Limit        k = {0};
+    const Expr  *at, *classes, *counts, *sizes, *keeps;
+    int64_t      all, axes[1] = {2};
+    double       from = c2_int(n, "output_classes_include_bg_cls", 1) != 0;
+
+    if (!read_limit(n, &k) || !choose(n, &k))
+        return false;
+    all = k.images * k.classes * k.room;
+    if (!(at = set_flags(n, build_reshape(b, k.flags, 1, &all))))
+        return false;
+    classes = build_by(b, "add", build_arange(b, idx_const(b->c->arith, k.classes), DT_F32), from);
+    classes = build_broadcast(b, build_expand_dims(b, classes, 1, 1), 3,
+                              (int64_t[]){k.images, k.classes, k.room});
+    sizes = build_reshape(b, build_cast(b, k.flags, DT_I32), 3,
+                          (int64_t[]){k.images, k.classes, k.room});
+    sizes = build_reduce(b, "sum", sizes, 1, axes, false);
+    axes[0] = 1;
+    counts = build_cast(b, build_reduce(b, "sum", sizes, 1, axes, false), DT_F32);
+    keeps = build_reshape(b, k.at, 2, (int64_t[]){k.images, k.classes * k.room});
+    keeps = build_cast(b, build_sub(b, keeps, build_cast(b, k.first, expr_dtype(k.at))), DT_I32);
+    sizes = build_pad(b, sizes, (int64_t[]){0, 0, 1, 0}, 0, NULL);
+    return c2_done(n, build_take(b, build_reshape(b, k.scores, 1, &all), at, 0)) &&
+           c2_put(n, 1, build_take(b, build_reshape(b, k.boxes, 2, (int64_t[]){all, 4}), at, 0)) &&
+           c2_put(n, 2, build_take(b, build_reshape(b, classes, 1, &all), at, 0)) &&
+           c2_put(n, 3, counts) &&
+           c2_put(n, 4, build_take(b, build_reshape(b, keeps, 1, &all), at, 0)) &&
+           c2_put(n, 5, sizes);
+}

@@ -308,17 +308,17 @@ bool c2_roi_align(C2Node *n)
     const Build   *b = &n->b;
     RoiAlignAttrs *a = ATTRS(b, RoiAlignAttrs);
     const Expr    *x = c2_image(n, 0, 4, 4), *boxes = n->in[1], *whose;
-    int64_t        size[2] = {c2_int(n, "pooled_h", 1), c2_int(n, "pooled_w", 1)}, R, fields;
+    int64_t        size[2] = {c2_int(n, "pooled_h", 1), c2_int(n, "pooled_w", 1)}, fields;
+    const Idx     *R;
 
     if (!x || !c2_rank(n, 1, 2, 2))
         return false;
-    R = build_dim(b, boxes, 0), fields = build_dim(b, boxes, 1);
+    R = expr_form(boxes, 0), fields = build_dim(b, boxes, 1);
     if (fields != 4 && fields != 5)
         return c2_error(n, E_IMPORT, "regions %s", type_text(b->c, boxes->type));
     whose = fields == 4
-                ? build_zeros(b, DT_I64, 1, &R)
-                : build_cast(b, build_reshape(b, build_slice(b, boxes, 1, 0, 1), 1, (int64_t[]){R}),
-                             DT_I64);
+                ? build_zeros_of(b, DT_I64, 1, &R)
+                : build_cast(b, build_reshape_to(b, build_slice(b, boxes, 1, 0, 1), 1, &R), DT_I64);
     a->pooled_size = ints_dup(b->c, size, 2);
     a->spatial_scale = c2_float(n, "spatial_scale", 1);
     a->sample_ratio = c2_int(n, "sampling_ratio", -1) > 0 ? c2_int(n, "sampling_ratio", -1) : 0;

@@ -316,6 +316,71 @@ def proposed(m):
     m.op("BBoxTransform", "four d one", transformed(four, d, one, (1, 1, 1, 1), 0, False), name="fixed", legacy_plus_one=0, apply_scale=0)
 
 
+def limited(scores, boxes, splits, least, overlap, most, one, of=lambda j: j):
+    """(score, box, class, row of its image) of each image and class, and how many there are."""
+    out, sizes, start = [], np.zeros((len(splits), scores.shape[1]), np.int32), 0
+    for b, rows in enumerate(splits):
+        s, x = scores[start:start + rows], boxes[start:start + rows]
+        kept = {j: [k for k in best_boxes(x[:, of(j)], s[:, j], overlap, one, 0) if s[k, j] > least] for j in range(1, s.shape[1])}
+        if most:
+            ranked = sorted(((-s[k, j], j, k) for j in kept for k in kept[j]))[:most]
+            kept = {j: [k for _, i, k in ranked if i == j] for j in kept}
+        for j, rows_of in kept.items():
+            out += [(s[k, j], x[k, of(j)], j, k) for k in rows_of]
+            sizes[b, j] = len(rows_of)
+        start += rows
+    return out, sizes
+
+
+@model
+def detected(m):
+    random = m.random
+    corner, side = random.uniform(0, 40, (17, 4, 2)), random.uniform(5, 40, (17, 4, 2))
+    boxes = m.x("boxes", np.concatenate([corner, corner + side], -1).astype(np.float32).reshape(17, 16))
+    scores = m.x("scores", m.f32(17, 4, lo=0))
+    m.w("splits", np.array([9, 8], np.float32))
+    same = m.x("same", np.ascontiguousarray(boxes[:, :4]))
+    b, s = boxes.reshape(17, 4, 4), same.reshape(17, 1, 4)
+    for name, given, x, splits, most, args in (
+            ("one", "scores boxes", b, [17], 0, dict(nms=0.5, score_thresh=0.4)), ("few", "scores boxes", b, [17], 5, dict(nms=0.3, legacy_plus_one=0)),
+            ("two", "scores boxes splits", b, [9, 8], 6, dict(nms=0.4, output_classes_include_bg_cls=0)),
+            ("alike", "scores same", s, [17], 100, dict(nms=0.3, cls_agnostic_bbox_reg=1))):
+        rows, sizes = limited(scores, x, splits, args.get("score_thresh", 0.05), args["nms"], most, args.get("legacy_plus_one", 1),
+                              (lambda j: 0) if x is s else (lambda j: j))
+        first = args.get("output_classes_include_bg_cls", 1)
+        m.op("BoxWithNMSLimit", given, np.array([r[0] for r in rows]), name=name, outputs=[name + w for w in "bcnks"], detections_per_im=most, **args)
+        m.results.update({name + "b": np.array([r[1] for r in rows]), name + "c": np.array([r[2] - 1 + first for r in rows], np.float32),
+                          name + "n": sizes.sum(1).astype(np.float32), name + "k": np.array([r[3] for r in rows], np.int32), name + "s": sizes})
+
+
+@model
+def detector(m):
+    """From maps to boxes: the numbers of rows in between are the run's."""
+    maps = m.x("maps", m.f32(2, 4, 5, 6))
+    info = m.x("info", np.array([[80, 90, 1.5], [75, 95, 0.5]], np.float32))
+    anchors = m.w("anchors", np.array([[-8, -8, 23, 23], [-20, -4, 35, 19], [0, -12, 15, 27]], np.float32))
+    ws, wd, b3, b12 = m.w("ws", m.f32(3, 4, 1, 1)), m.w("wd", m.f32(12, 4, 1, 1, lo=-0.3, hi=0.3)), m.w("b3", m.f32(3)), m.w("b12", m.f32(12, lo=-0.3, hi=0.3))
+    m.op("Conv", "maps ws b3", conv(maps, ws, b3), name="s", kernel=1)
+    m.op("Conv", "maps wd b12", conv(maps, wd, b12), name="d", kernel=1)
+    rois, _ = proposals(m.results["s"], m.results["d"], info, anchors, 16, 50, 8, 0.5, 4, 1)
+    m.op("GenerateProposals", "s d info anchors", rois, name="rois", outputs=["best"], spatial_scale=1 / 16, pre_nms_topN=50, post_nms_topN=8, nms_thresh=0.5, min_size=4.0)
+    rois = rois.astype(np.float32)
+    y = roi_align(maps, rois, (2, 2), 1 / 16, 2, False)
+    m.op("RoIAlign", "maps rois", y, name="parts", spatial_scale=1 / 16, pooled_h=2, pooled_w=2, sampling_ratio=2)
+    wc, bc, wb, bb = m.w("wc", m.f32(3, 16, lo=-2, hi=2)), m.w("bc", m.f32(3)), m.w("wb", m.f32(12, 16)), m.w("bb", m.f32(12))
+    y = y.reshape(len(y), 16)
+    scores, x = softmax(y @ wc.T + bc, 1), y @ wb.T + bb
+    m.op("FC", "parts wc bc", y @ wc.T + bc, name="classes")
+    m.op("Softmax", "classes", scores, name="scores")
+    m.op("FC", "parts wb bb", x, name="x")
+    boxes = transformed(rois, x, info, (10, 10, 5, 5), 1, False)
+    splits = np.bincount(rois[:, 0].astype(int), minlength=2)
+    m.op("BBoxTransform", "rois x info", boxes, name="boxes", outputs=["splits"], weights=np.array([10, 10, 5, 5], np.float32), apply_scale=0)
+    rows, sizes = limited(scores, boxes.reshape(-1, 3, 4), splits, 0.05, 0.5, 10, 1)
+    m.op("BoxWithNMSLimit", "scores boxes splits", np.array([r[0] for r in rows]), name="found", outputs=["places", "kinds", "many"], nms=0.5, detections_per_im=10)
+    m.results.update(places=np.array([r[1] for r in rows]), kinds=np.array([r[2] for r in rows], np.float32), many=sizes.sum(1).astype(np.float32))
+
+
 def to_bytes(v, scale, zero):
     return np.clip(np.rint(np.float32(v) / np.float32(scale)) + zero, 0, 255).astype(np.uint8)
 
