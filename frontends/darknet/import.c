@@ -106,10 +106,14 @@ static const Module *finish(DarknetImport *im, const ImportOptions *o)
     GlobalDefs  functions = {0};
     Loc         loc = {.file = im->path};
 
+    for (uint32_t i = 0; i < im->states.names.n; i++)
+        if (!result_add(im->c, &im->tensors, im->states.names.at[i], im->states.at.at[i], loc))
+            return NULL;
     if (!results_ask(im->c, &r, o, &im->tensors, loc))
         return NULL;
     for (uint32_t i = 0; i < im->states.names.n && !o->only_tensors; i++)
-        if (!result_add(im->c, &r, im->states.names.at[i], im->states.at.at[i], loc))
+        if (!result_have(&r, im->states.names.at[i]) &&
+            !result_add(im->c, &r, im->states.names.at[i], im->states.at.at[i], loc))
             return NULL;
     return build_module(im->c, im->path, &im->params, &r, 0, NULL, &functions);
 }
