@@ -94,6 +94,17 @@ static const Expr *put_back(PtNode *n, PtTensor *t, const Expr *base, const Expr
                     t->made->name);
 }
 
+bool pt_becomes_state(PtImport *im, const char *name)
+{
+    uint64_t key = PTR_KEY(name);
+
+    if (!im->found || (map_get(im->states, key) && !map_get(im->found, key)))
+        return false;
+    map_put(im->found, key, im);
+    map_put(im->states, key, im);
+    return true;
+}
+
 static bool writable(PtNode *n, const PtTensor *t)
 {
     if (t->scope < n->im->scope)
@@ -101,6 +112,8 @@ static bool writable(PtNode *n, const PtTensor *t)
             n, E_UNSUPPORTED,
             "it changes a tensor in place where values of the run decide whether it does");
     if (!t->constant)
+        return true;
+    if (pt_becomes_state(n->im, t->constant))
         return true;
     pt_error(n, E_UNSUPPORTED, "it changes '%s', which the model keeps from run to run",
              t->constant);

@@ -298,32 +298,45 @@ static bool take_parameter(PtImport *im, const PtInput *in, Map *payloads, Loc l
     return (e = pt_constant(im->c, loc, p)) && put_input(im, in->arg.text, e, p, loc);
 }
 
-/* A buffer that the program changes: an input, whose first value is for the caller to give. */
+/* Its first value is for the caller to give. */
+const Expr *pt_state(PtImport *im, Loc loc, const char *name, const Expr *saved,
+                     NamedValues *params)
+{
+    InputDim    dims[MAX_RANK];
+    uint32_t    rank = expr_rank(saved);
+    const Type *is;
+    const Expr *e;
+
+    diag_warn(im->c->diags, W_STATE_KEPT, loc,
+              "the model changes '%s', which is an input and, as it is then, the result '%s_out'",
+              name, name);
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = (InputDim){-1, NULL};
+        (void)type_dim(saved->type, i, &dims[i].value);
+    }
+    is = shapes_input(&im->shapes, loc, name, expr_dtype(saved), rank, dims);
+    if (is && is != saved->type)
+        return error_at(im->c, E_DIM, loc, "the model keeps '%s' as %s", name,
+                        type_text(im->c, saved->type));
+    if (!is || !(e = expr_var(im->c, name, is, loc)))
+        return NULL;
+    vec_push(im->c->arena, &params->names, name);
+    vec_push(im->c->arena, &params->at, e);
+    return e;
+}
+
 static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, NamedValues *params)
 {
     const PtPayload *p = map_get(payloads, PTR_KEY(in->name));
     const Expr      *e = p ? pt_constant(im->c, loc, p) : NULL;
-    InputDim         dims[MAX_RANK];
-    const Type      *is;
 
     if (!p)
         return error_at(im->c, E_IMPORT, loc, "the archive has no '%s'", in->name);
-    if (!e || p->complex)
-        return e && error_at(im->c, E_UNSUPPORTED, loc, "the model changes '%s', which is complex",
-                             in->name);
-    diag_warn(im->c->diags, W_STATE_KEPT, loc,
-              "the model changes '%s', which is an input and, as it is then, the result '%s_out'",
-              in->name, in->name);
-    for (uint32_t i = 0; i < p->sizes.n; i++)
-        dims[i] = (InputDim){p->sizes.at[i], NULL};
-    is = shapes_input(&im->shapes, loc, in->name, expr_dtype(e), p->sizes.n, dims);
-    if (is != e->type)
-        return is && error_at(im->c, E_DIM, loc, "the model keeps '%s' as %s", in->name,
-                              type_text(im->c, e->type));
-    e = expr_var(im->c, in->name, e->type, loc);
-    vec_push(im->c->arena, &params->names, in->name);
-    vec_push(im->c->arena, &params->at, e);
-    return put_input(im, in->arg.text, e, NULL, loc);
+    if (e && p->complex)
+        return error_at(im->c, E_UNSUPPORTED, loc, "the model changes '%s', which is complex",
+                        in->name);
+    return e && (e = pt_state(im, loc, in->name, e, params)) &&
+           put_input(im, in->arg.text, e, NULL, loc);
 }
 
 /* Buffers that are changed in place, themselves or by a view, and those that the signature says. */

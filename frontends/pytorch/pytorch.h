@@ -276,6 +276,7 @@ typedef struct PtImport {
     bool             script; /* it is TorchScript: element types have its numbers */
     GlobalDefs       functions;
     Map             *states; /* interned names of buffers that the program changes */
+    Map             *found;  /* TorchScript: those that this run finds; else NULL */
     VEC(const char *) bound; /* names of dimensions that a run decides */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
 } PtImport;
@@ -319,6 +320,8 @@ PtValue pt_tensor_value(Ctx *c, const Expr *e);
 const Expr *pt_read(PtNode *n, PtTensor *t);
 /* t becomes e, and so does what it is a view of. */
 bool pt_write(PtNode *n, PtTensor *t, const Expr *e);
+/* What the model keeps by that name may change: the program is read again with it as an input. */
+bool pt_becomes_state(PtImport *im, const char *name);
 /* The results of n as views of its first argument, if they are. */
 void pt_note_views(PtNode *n);
 /* part.c: x with `part` where a slice or selection of it was. */
@@ -353,6 +356,12 @@ const Expr    *pt_quantized(const Build *b, const Expr *x, const PtScale *s, DTy
 
 /* Of complex numbers: [.., 2]. */
 const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p);
+
+/* ---- import.c --------------------------------------------------------------------------------------- */
+
+/* A tensor that the model keeps and changes: an input of that name, with a warning. */
+const Expr *pt_state(PtImport *im, Loc loc, const char *name, const Expr *saved,
+                     NamedValues *params);
 
 /* ---- node.c ----------------------------------------------------------------------------------------- */
 

@@ -147,7 +147,8 @@ static bool read_input(Script *s, const ImportOptions *o, const char *name, cons
 
 /* The arguments behind self that have no default, and those with one that are given. */
 static bool read_inputs(Script *s, const ImportOptions *o, const TsFunction *forward,
-                        NamedValues *params, TsValue *args, const char **names, uint32_t *n)
+                        TsObject *self, NamedValues *params, TsValue *args, const char **names,
+                        uint32_t *n)
 {
     uint32_t before = diag_errors(s->c->diags);
 
@@ -162,7 +163,7 @@ static bool read_inputs(Script *s, const ImportOptions *o, const TsFunction *for
         if (!read_input(s, o, forward->params[i], forward->types[i], params, &args[(*n)++]))
             return false;
     }
-    return shapes_check(&s->im.shapes, s->loc, params->names.n, params->names.at) &&
+    return ts_take_states(s, self, params) && ts_check_shapes(s, self, params) &&
            diag_errors(s->c->diags) == before;
 }
 
@@ -213,17 +214,6 @@ static bool add_output(Frame *f, NamedValues *r, const char *name, const TsValue
     return true;
 }
 
-static void warn_changed(const Script *s)
-{
-    if (!s->changed.n)
-        return;
-    diag_warn(s->c->diags, W_STATE_KEPT, s->loc,
-              "the model changes '%s'%s, which is as it was saved when the next run begins",
-              s->changed.at[0], s->changed.n > 1 ? " and others" : "");
-    for (uint32_t i = 1; i < s->changed.n && i < 8; i++)
-        diag_note(s->c->diags, s->loc, "'%s' changes, too", s->changed.at[i]);
-}
-
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
 static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
@@ -237,7 +227,7 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
     uint32_t     n, before = diag_errors(s->c->diags);
 
     f.values = map_new(a);
-    if (!read_inputs(s, o, forward, &params, args, names, &n))
+    if (!read_inputs(s, o, forward, self, &params, args, names, &n))
         return NULL;
     if (!ts_call_function(&f, forward, self, n, args, names, &out) && !s->findings.list.n)
         return NULL;
@@ -246,11 +236,16 @@ static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
         findings_report(s->c, &s->findings);
         return NULL;
     }
-    if (!add_output(&f, &r, "", &out) || !shapes_check_dims(&s->im.shapes, s->loc))
+    if (!add_output(&f, &r, "", &out) || !ts_find_states(&f))
+        return NULL;
+    if (map_count(s->im.found))
+        return NULL; /* once more, with these as states */
+    if (!shapes_check(&s->im.shapes, s->loc, params.names.n, params.names.at) ||
+        !shapes_check_dims(&s->im.shapes, s->loc) || !ts_add_states(&f, &r))
         return NULL;
     if (!r.at.n)
         return error_at(s->c, E_IMPORT, s->loc, "the model has no outputs");
-    warn_changed(s);
+    ts_warn_changed(s);
     return build_module(s->c, s->path, &params, &r, s->im.binds.n, s->im.binds.at,
                         &s->im.functions);
 }
@@ -305,18 +300,55 @@ bool ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     return true;
 }
 
-const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o)
+static const Module *import(Script *s, Bytes file, const ImportOptions *o)
 {
-    Script            s = script_of(c, path, o);
     const TsFunction *forward;
     TsValue           module;
 
-    if (!ts_open(&s, file) || (!ts_is_early(&s) && !ts_load_constants(&s)) ||
-        !ts_load_module(&s, &module))
+    if (!ts_open(s, file) || (!ts_is_early(s) && !ts_load_constants(s)) ||
+        !ts_load_module(s, &module))
         return NULL;
     forward = ts_method(module.object->class, "forward");
     if (!forward || !forward->nparams)
-        return error_at(c, E_IMPORT, s.loc, "class %s has no forward()",
+        return error_at(s->c, E_IMPORT, s->loc, "class %s has no forward()",
                         module.object->class->name);
-    return run(&s, forward, module.object, o);
+    return run(s, forward, module.object, o);
+}
+
+static void say_all(Diags *to, const Diags *from)
+{
+    for (uint32_t i = 0; i < diag_count(from); i++) {
+        DiagRecord r = diag_at(from, i);
+
+        switch (r.kind) {
+        case DIAG_IS_ERROR: diag_error(to, r.id, r.loc, "%s", r.text); break;
+        case DIAG_IS_WARNING: diag_warn(to, r.id, r.loc, "%s", r.text); break;
+        case DIAG_IS_NOTE: diag_note(to, r.loc, "%s", r.text); break;
+        case DIAG_IS_HINT: diag_hint(to, "%s", r.text); break;
+        }
+    }
+}
+
+/* Each run may find more states; what is said in the last one counts. */
+const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o)
+{
+    Map          *states = map_new(c->arena);
+    Diags        *all = c->diags;
+    const Module *m;
+    uint32_t      before = diag_errors(all);
+    bool          more;
+
+    do {
+        Script s = script_of(c, path, o);
+
+        s.im.states = states;
+        s.im.found = map_new(c->arena);
+        c->diags = diags_new(c->arena);
+        m = import(&s, file, o);
+        more = !diag_errors(c->diags) && map_count(s.im.found);
+        if (!more)
+            say_all(all, c->diags);
+        c->diags = all;
+    } while (more);
+    return diag_errors(all) == before ? m : NULL;
 }

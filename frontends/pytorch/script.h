@@ -14,6 +14,7 @@
  *   script_value.c   values                    script_flow.c    what values of the run decide
  *   script_number.c script_list.c script_packed.c   functions of numbers, lists and packed
  *                    parameters (script.def)
+ *   script_state.c   attributes that change
  *   script.c         inputs, outputs
  *
  * The program is run once, on values of which some are not known: tensors are expressions of Relay,
@@ -25,8 +26,8 @@
  * (script_flow.c).
  *
  * An exception that values of the run would raise is taken not to be raised, as what the exporter
- * asserts of a program of torch.export.  Attributes that forward() changes are as they were saved
- * when a run begins.
+ * asserts of a program of torch.export.  Tensors that forward() changes and keeps are states
+ * (script_state.c).
  *
  * Pickles are read as data (formats/pickle.c); a class that is neither in the archive nor one of
  * the few that tensors and lists are made of is an error that names it. */
@@ -197,12 +198,20 @@ struct TsObject {
     uint32_t scope;
 };
 
-/* An attribute that a branch changed, and what it was. */
+/* An attribute that a branch or forward() changed, and what it was. */
 typedef struct {
     TsObject   *object;
     const char *name;
     TsValue     was;
 } TsJournal;
+
+/* An attribute that is an input and a result. */
+typedef struct {
+    const char *name; /* from the root: "cell.seen" */
+    TsObject   *object;
+    const char *field;
+    const Expr *first;
+} TsState;
 
 typedef struct {
     Ctx        *c;
@@ -218,8 +227,9 @@ typedef struct {
     uint32_t    depth;   /* of calls and expressions */
     uint32_t    loading; /* objects that their own code is making: what it sets is no change */
     Findings    findings;
-    VEC(const char *) changed; /* attributes, "_model._state" */
-    VEC(TsJournal) journal;    /* of the branches that are run */
+    VEC(TsJournal) changed; /* attributes: what they were first */
+    VEC(TsState) states;
+    VEC(TsJournal) journal; /* of the branches that are run */
 } Script;
 
 /* One call of a function. */
@@ -274,6 +284,15 @@ bool              ts_load_constants(Script *s);
 /* A pickle of the archive, with the folder of its cells; path: what its value is called. */
 bool ts_load_pickle(Script *s, const char *pickle, const char *folder, const char *path,
                     TsValue *out);
+
+/* ---- script_state.c ------------------------------------------------------------------------------------ */
+
+/* Attributes that are known to be states become inputs. */
+bool ts_take_states(Script *s, TsObject *module, NamedValues *params);
+bool ts_check_shapes(Script *s, TsObject *module, const NamedValues *params);
+bool ts_find_states(Frame *f); /* those that were set, to s->im.found */
+bool ts_add_states(Frame *f, NamedValues *r);
+void ts_warn_changed(const Script *s);
 
 /* ---- script_early.c -------------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@ static bool assign_attribute(Frame *f, const TsExpr *target, TsValue v)
 {
     Script  *s = f->s;
     TsField *had;
-    TsValue  of;
+    TsValue  of, was;
 
     if (!ts_eval(f, target->kids[0], &of))
         return false;
@@ -20,17 +20,14 @@ static bool assign_attribute(Frame *f, const TsExpr *target, TsValue v)
     had = ts_field(of.object, target->text);
     if (had && ts_same(&had->value, &v))
         return true;
+    was = had ? had->value : (TsValue){0};
     if (of.object->scope < s->im.scope)
-        vec_push(s->c->arena, &s->journal,
-                 ((TsJournal){of.object, target->text, had ? had->value : (TsValue){0}}));
+        vec_push(s->c->arena, &s->journal, ((TsJournal){of.object, target->text, was}));
     ts_put_field(s, of.object, target->text, v);
     had = ts_field(of.object, target->text);
     if (of.object->path && !had->changed && !s->loading) {
         had->changed = true;
-        vec_push(s->c->arena, &s->changed,
-                 *of.object->path
-                     ? intern_printf(s->c->strings, "%s.%s", of.object->path, target->text)
-                     : target->text);
+        vec_push(s->c->arena, &s->changed, ((TsJournal){of.object, had->name, was}));
     }
     return true;
 }

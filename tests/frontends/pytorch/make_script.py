@@ -53,8 +53,8 @@ def flat(value, name=""):
     return out
 
 
-def record(name, module, inputs, traced=False):
-    """Save, and what the saved module gives."""
+def record(name, module, inputs, traced=False, states=()):
+    """Save, and what the saved module gives, with what it keeps as `states` say it."""
     module.eval()
     torch.manual_seed(1)
     args = tuple(inputs.values())
@@ -63,16 +63,20 @@ def record(name, module, inputs, traced=False):
         saved = io.BytesIO()
         torch.jit.save(script, saved)
         saved.seek(0)
-        want = torch.jit.load(saved)(*[x.clone() if torch.is_tensor(x) else x for x in args])
+        loaded, states = torch.jit.load(saved), dict(states)
+        for key, x in states.items():
+            dict(loaded.named_buffers())[key].copy_(x)
+        want = flat(loaded(*[x.clone() if torch.is_tensor(x) else x for x in args]))
+        want |= {key + "_out": x.numpy() for key, x in loaded.named_buffers() if key in states}
     saved.seek(0)
     path = os.path.join(FOLDER, name)
     with open(path + ".pt", "wb") as f:
         f.write(small(saved))
     arrays = {}
-    for key, x in inputs.items():
+    for key, x in (inputs | states).items():
         arrays |= flat(x, key)
     numpy.savez_compressed(path + ".in.npz", **arrays)
-    numpy.savez_compressed(path + ".out.npz", **flat(want))
+    numpy.savez_compressed(path + ".out.npz", **want)
 
 
 def model(make):
@@ -433,6 +437,42 @@ def state():
     return State(), {"x": torch.randn(4)}, False
 
 
+class Kept(nn.Module):
+    """A buffer that is set, and one of a part that is changed in place, by a view."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = Rows()
+        self.register_buffer("sum", torch.ones(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = self.cache(x)
+        self.sum = self.sum * 0.5 + rows.sum(0)
+        return rows * self.sum
+
+
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(4, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.rows[1:3] = x
+        self.rows[0].add_(1)
+        return self.rows * 2
+
+
+@model
+def kept_scripted():
+    return Kept(), {"x": torch.randn(2, 3)}, False, {"cache.rows": torch.randn(4, 3), "sum": torch.randn(3)}
+
+
+@model
+def kept_traced():
+    """Of what is set, a trace knows nothing."""
+    return Kept(), {"x": torch.randn(2, 3)}, True, {"cache.rows": torch.randn(4, 3)}
+
+
 class Inputs(nn.Module):
     def forward(self, x: Tuple[Tensor, Tensor], scale: Optional[Tensor], k: int = 2) -> Tensor:
         y = x[0] + x[1]
@@ -645,5 +685,4 @@ def quantized_functions():
 if __name__ == "__main__":
     for NAME in sys.argv[1:] or MADE:
         torch.manual_seed(0)
-        MODULE, INPUTS, TRACED = MADE[NAME]()
-        record(NAME, MODULE, INPUTS, TRACED)
+        record(NAME, *MADE[NAME]())
