@@ -3,14 +3,18 @@
 
 #include <math.h>
 
-static bool is_legal(const Machine *m, const DeviceTile *t)
+/* A block has enough threads and not too many, and all groups as many of the sums to add up. */
+static bool has_threads(const Machine *m, const DeviceTile *t)
 {
     int64_t threads = device_tile_threads(t);
 
-    /* All groups have as many of the sums to add up. */
     return t->bm >= t->tm && t->bn >= t->tn && t->tm * t->tn % t->groups == 0 &&
-           threads <= limit_gpu_tile_threads(m) && threads >= limit_gpu_least_threads(m) &&
-           device_tile_regs(t) <= m->regs &&
+           threads <= limit_gpu_tile_threads(m) && threads >= limit_gpu_least_threads(m);
+}
+
+static bool is_legal(const Machine *m, const DeviceTile *t)
+{
+    return has_threads(m, t) && device_tile_regs(t) <= m->regs &&
            (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
@@ -66,8 +70,7 @@ static double cells_cycles(const Machine *m, DeviceTile t)
 
     for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
         for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
-            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) &&
-                device_tile_threads(&t) <= limit_gpu_tile_threads(m))
+            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t))
                 least = fmin(least, best_cycles(m, t));
     return least;
 }
