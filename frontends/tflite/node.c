@@ -10,6 +10,10 @@ const TfliteTensor *tflite_in(const TfliteNode *n, uint32_t i)
 
 const TfliteTensor *tflite_out(const TfliteNode *n, uint32_t i)
 {
+    static const TfliteTensor none = {.name = ""}; /* of an operator without outputs */
+
+    if (i >= n->nout)
+        return &none;
     return tflite_tensor(n->scope->g, tflite_out_index(n->p, i));
 }
 
