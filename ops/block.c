@@ -74,42 +74,54 @@ static const Expr *beside(Ctx *c, const Expr *x, const Type *plain, uint32_t blo
     return call1(c, "layout_transform", x, a, x->loc);
 }
 
-/* `keeps`: f(0, 0) = 0; an operand that broadcasts along the channel is then the danger. */
-static const Expr *binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block,
-                          bool keeps)
+/* `keeps`: f(0, 0, ..) = 0; an operand that broadcasts along the channel is then the danger. */
+static const Expr *broadcast(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block,
+                             bool keeps)
 {
-    const Expr *now[2];
-    bool        product = call_is(e, "multiply"); /* zero times a finite number */
+    enum { MOST = 3 };
+    const Expr *now[MOST];
+    uint32_t    n = call_nargs(e);
+    bool        any = false, product = call_is(e, "multiply"); /* zero times a finite number */
 
     if (e->type->n != 4 || (!keeps && !whole_blocks(e->type, block)))
         return NULL;
-    if (args[0]->type->n != 5 && args[1]->type->n != 5)
+    for (uint32_t i = 0; i < n; i++)
+        any |= args[i]->type->n == 5;
+    if (!any || n > MOST)
         return NULL;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         now[i] = args[i]->type->n == 5 ? args[i] : beside(c, args[i], e->type, block, !product);
         if (!now[i])
             return NULL;
     }
     /* A blocked operand of one channel has its number in lane 0 only. */
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const Type *t = call_arg(e, i)->type;
-        int64_t     n, all;
+        int64_t     own, all;
 
-        if (now[i] == args[i] && t->n == 4 && type_dim(t, 1, &n) && type_dim(e->type, 1, &all) &&
-            n != all)
+        if (now[i] == args[i] && t->n == 4 && type_dim(t, 1, &own) && type_dim(e->type, 1, &all) &&
+            own != all)
             return NULL;
     }
     return same_call(c, e, now);
 }
 
-const Expr *block_zero_binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+const Expr *block_zero_broadcast(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
-    return binary(c, e, args, block, true);
+    return broadcast(c, e, args, block, true);
 }
 
-const Expr *block_binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+const Expr *block_broadcast(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
-    return binary(c, e, args, block, false);
+    return broadcast(c, e, args, block, false);
+}
+
+/* Cells of one row of numbers, by blocked positions; surplus lanes would be its first one. */
+const Expr *block_take(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return args[0]->type->n == 1 && args[1]->type->n == 5 && whole_blocks(e->type, block)
+               ? same_call(c, e, args)
+               : NULL;
 }
 
 const Expr *block_bias_add(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
