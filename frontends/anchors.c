@@ -3,11 +3,6 @@
 
 #include <math.h>
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return x ? build_slice(b, x, expr_rank(x) - 1, i, i + 1) : NULL;
-}
-
 /* Around the middle of each cell: all sizes with the first ratio, then the first size with the
  * other ratios. */
 const Expr *build_anchors(const Build *b, const Expr *x, const BuildAnchors *a)
@@ -49,13 +44,13 @@ const Expr *build_decoded(const Build *b, const Expr *x, const Expr *anchors, bo
     const Expr *side[2], *middle[2], *half[2], *out[4];
 
     for (int64_t i = 0; i < 2; i++) {
-        const Expr *p = column(b, anchors, i), *q = column(b, anchors, 2 + i), *size;
+        const Expr *p = build_column(b, anchors, i), *q = build_column(b, anchors, 2 + i), *size;
 
         side[i] = corners ? build_sub(b, q, p) : q;
         middle[i] = corners ? build_by(b, "multiply", build_add(b, p, q), 0.5) : p;
-        p = build_by(b, "multiply", column(b, x, i), spread[i]);
+        p = build_by(b, "multiply", build_column(b, x, i), spread[i]);
         middle[i] = build_add(b, build_mul(b, p, side[i]), middle[i]);
-        size = build_by(b, "multiply", column(b, x, 2 + i), spread[2 + i]);
+        size = build_by(b, "multiply", build_column(b, x, 2 + i), spread[2 + i]);
         if (most > 0)
             size = build_by(b, "minimum", size, most);
         half[i] = build_mul(b, build1(b, "exp", size, NULL), build_by(b, "multiply", side[i], 0.5));

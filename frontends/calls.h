@@ -311,6 +311,8 @@ typedef struct {
  * scores [N*after, 1]. */
 bool build_proposals(const Build *b, const BuildProposals *p, const Expr *scores, const Expr *boxes,
                      const Expr *sizes, const Expr **regions, const Expr **best);
+/* What is said of the boxes around A anchors at each place: [N, A*k, H, W] as [N, H*W*A, k]. */
+const Expr *build_by_place(const Build *b, const Expr *x, int64_t k);
 
 /* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
 

@@ -56,25 +56,23 @@ static const Expr *all_anchors(const Proposals *p)
     return build_const(p->b, DT_F32, 3, (int64_t[]){1, count, 4}, out);
 }
 
-/* [N, A*k, H, W] as [N, H*W*A, k]. */
-static const Expr *by_place(const Proposals *p, const Expr *x, int64_t k)
+const Expr *build_by_place(const Build *b, const Expr *x, int64_t k)
 {
-    const Build *b = p->b;
+    int64_t N, A, H, W;
 
-    x = build_reshape(b, x, 5, (int64_t[]){p->N, p->A, k, p->H, p->W});
+    if (!x)
+        return NULL;
+    N = build_dim(b, x, 0), A = build_dim(b, x, 1) / k, H = build_dim(b, x, 2),
+    W = build_dim(b, x, 3);
+    x = build_reshape(b, x, 5, (int64_t[]){N, A, k, H, W});
     x = build_transpose(b, x, 5, (int64_t[]){0, 3, 4, 1, 2});
-    return build_reshape(b, x, 3, (int64_t[]){p->N, p->H * p->W * p->A, k});
-}
-
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return x ? build_slice(b, x, expr_rank(x) - 1, i, i + 1) : NULL;
+    return build_reshape(b, x, 3, (int64_t[]){N, H * W * A, k});
 }
 
 /* Column i of the pictures' sizes, [N, 1, 1]. */
 static const Expr *info(const Proposals *p, int64_t i)
 {
-    return build_expand_dims(p->b, column(p->b, p->sizes, i), 2, 1);
+    return build_expand_dims(p->b, build_column(p->b, p->sizes, i), 2, 1);
 }
 
 /* Boxes within their pictures, [N, B, 4]. */
@@ -84,17 +82,17 @@ static const Expr *boxes_of(const Proposals *p, const Expr *anchors, const Expr 
     const Expr  *out[4];
 
     for (int64_t i = 0; i < 2; i++) {
-        const Expr *from = column(b, anchors, i), *to = column(b, anchors, 2 + i), *size, *middle,
-                   *most = build_by(b, "add", info(p, 1 - i), -1);
+        const Expr *from = build_column(b, anchors, i), *to = build_column(b, anchors, 2 + i),
+                   *size, *middle, *most = build_by(b, "add", info(p, 1 - i), -1);
 
         if (p->of->corners) {
-            out[i] = build_add(b, from, column(b, x, i));
-            out[2 + i] = build_add(b, to, column(b, x, 2 + i));
+            out[i] = build_add(b, from, build_column(b, x, i));
+            out[2 + i] = build_add(b, to, build_column(b, x, 2 + i));
         } else {
             size = build_by(b, "add", build_sub(b, to, from), 1);
             middle = build_add(b, from, build_by(b, "multiply", build_by(b, "add", size, -1), 0.5));
-            middle = build_add(b, build_mul(b, column(b, x, i), size), middle);
-            size = build_mul(b, build1(b, "exp", column(b, x, 2 + i), NULL), size);
+            middle = build_add(b, build_mul(b, build_column(b, x, i), size), middle);
+            size = build_mul(b, build1(b, "exp", build_column(b, x, 2 + i), NULL), size);
             size = build_by(b, "multiply", build_by(b, "add", size, -1), 0.5);
             out[i] = build_sub(b, middle, size);
             out[2 + i] = build_add(b, middle, size);
@@ -117,8 +115,8 @@ static const Expr *filtered(const Proposals *p, const Expr *boxes, const Expr **
 
     for (int64_t i = 0; i < 2; i++) {
         int64_t     count = p->H * p->W * p->A;
-        const Expr *side =
-            build_by(b, "add", build_sub(b, column(b, boxes, 2 + i), column(b, boxes, i)), 1);
+        const Expr *side = build_by(
+            b, "add", build_sub(b, build_column(b, boxes, 2 + i), build_column(b, boxes, i)), 1);
         const Expr *is = build_less(b, side, size), *real, *at;
 
         for (int64_t k = 0; k < count; k++) {
@@ -135,8 +133,8 @@ static const Expr *filtered(const Proposals *p, const Expr *boxes, const Expr **
     half = build_by(b, "multiply", size, 0.5);
     half = small ? build_where(b, small, half, build_scalar(b, boxes, 0)) : NULL;
     for (int64_t i = 0; i < 4; i++)
-        out[i] = i < 2 ? build_sub(b, column(b, boxes, i), half)
-                       : build_add(b, column(b, boxes, i), half);
+        out[i] = i < 2 ? build_sub(b, build_column(b, boxes, i), half)
+                       : build_add(b, build_column(b, boxes, i), half);
     *scores = build_where(b, build2(b, "logical_or", small, beyond, NULL),
                           build_scalar(b, *scores, -1), *scores);
     return build_concat(b, 4, out, 2);
@@ -198,8 +196,8 @@ bool build_proposals(const Build *b, const BuildProposals *of, const Expr *score
                            (long long)p.before);
     if (!(anchors = all_anchors(&p)))
         return false;
-    scores = by_place(&p, build_slice(b, scores, 1, p.A, 2 * p.A), 1);
-    boxes = filtered(&p, boxes_of(&p, anchors, by_place(&p, boxes, 4)), &scores);
+    scores = build_by_place(b, build_slice(b, scores, 1, p.A, 2 * p.A), 1);
+    boxes = filtered(&p, boxes_of(&p, anchors, build_by_place(b, boxes, 4)), &scores);
     scores = build_reshape(b, scores, 2, (int64_t[]){p.N, count});
     top->k = p.before;
     top->axis = 1;

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return build_slice(b, x, expr_rank(x) - 1, i, i + 1);
-}
-
 /* ---- largest cells of bins -------------------------------------------------------------------------- */
 
 /* Halves away from zero. */
@@ -22,8 +17,9 @@ static const Expr *seen(const Build *b, const Expr *regions, double scale, int64
                         int64_t bins, int64_t cells)
 {
     Arith      *A = b->c->arith;
-    const Expr *from = rounded(b, build_by(b, "multiply", column(b, regions, 1 + axis), scale));
-    const Expr *to = rounded(b, build_by(b, "multiply", column(b, regions, 3 + axis), scale));
+    const Expr *from =
+        rounded(b, build_by(b, "multiply", build_column(b, regions, 1 + axis), scale));
+    const Expr *to = rounded(b, build_by(b, "multiply", build_column(b, regions, 3 + axis), scale));
     const Expr *size, *bin, *first, *last, *at;
 
     size = build_by(b, "maximum", build_by(b, "add", build_sub(b, to, from), 1), 1);
@@ -46,7 +42,7 @@ const Expr *build_roi_pool(const Build *b, const Expr *x, const Expr *regions, c
 {
     int64_t     H = build_dim(b, x, 2), W = build_dim(b, x, 3), R = build_dim(b, regions, 0);
     const Expr *in, *y, *low = build_scalar(b, x, -INFINITY),
-                        *at = build_squeeze(b, column(b, regions, 0), 1, (int64_t[]){1});
+                        *at = build_squeeze(b, build_column(b, regions, 0), 1, (int64_t[]){1});
 
     x = at ? build_expand_dims(b, build_take(b, x, build_cast(b, at, DT_I64), 0), 3, 1)
            : NULL; /* R C H 1 W */
@@ -67,8 +63,8 @@ const Expr *build_roi_pool(const Build *b, const Expr *x, const Expr *regions, c
 static const Expr *places(const Build *b, const Expr *boxes, uint32_t axis, int64_t cells,
                           int64_t count)
 {
-    const Expr *from = build_by(b, "multiply", column(b, boxes, axis), (double)(cells - 1));
-    const Expr *to = build_by(b, "multiply", column(b, boxes, 2 + axis), (double)(cells - 1));
+    const Expr *from = build_by(b, "multiply", build_column(b, boxes, axis), (double)(cells - 1));
+    const Expr *to = build_by(b, "multiply", build_column(b, boxes, 2 + axis), (double)(cells - 1));
     const Expr *at = build_arange(b, idx_const(b->c->arith, count), expr_dtype(boxes));
 
     if (count == 1)

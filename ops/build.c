@@ -330,6 +330,11 @@ const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t beg
     return build_slice_to(b, x, axis, idx_const(b->c->arith, begin), idx_const(b->c->arith, end));
 }
 
+const Expr *build_column(const Build *b, const Expr *x, int64_t i)
+{
+    return x ? build_slice(b, x, (int64_t)expr_rank(x) - 1, i, i + 1) : NULL;
+}
+
 const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis)
 {
     TakeAttrs *a = NEW_ATTRS(b->c, TakeAttrs);

@@ -65,6 +65,8 @@ const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int
 const Expr *build_broadcast_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims);
 const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis);
 const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end);
+/* Cells i of the last dimension, which is 1 then. */
+const Expr *build_column(const Build *b, const Expr *x, int64_t i);
 const Expr *build_slice_to(const Build *b, const Expr *x, int64_t axis, const Idx *begin,
                            const Idx *end);
 const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis);

@@ -8,11 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return build_slice(b, x, (int64_t)expr_rank(x) - 1, i, i + 1);
-}
-
 static bool is_upright(C2Node *n)
 {
     return !c2_int(n, "rotated", 0) || c2_error(n, E_UNSUPPORTED, "boxes that are rotated");
@@ -60,13 +55,14 @@ static const Expr *moved(C2Node *n, const Expr *boxes, const Expr *x, const doub
     if (!boxes || !x)
         return NULL;
     for (int64_t i = 0; i < 2; i++) {
-        centre[2 + i] =
-            build_by(b, "add", build_sub(b, column(b, boxes, 2 + i), column(b, boxes, i)), one);
-        centre[i] = build_add(b, column(b, boxes, i), build_by(b, "multiply", centre[2 + i], 0.5));
+        centre[2 + i] = build_by(
+            b, "add", build_sub(b, build_column(b, boxes, 2 + i), build_column(b, boxes, i)), one);
+        centre[i] =
+            build_add(b, build_column(b, boxes, i), build_by(b, "multiply", centre[2 + i], 0.5));
     }
     x = build_decoded(b, x, build_concat(b, 4, centre, last), false, spread, log(1000.0 / 16));
     for (int64_t i = 0; i < 4 && x; i++) {
-        out[i] = i < 2 ? column(b, x, i) : build_by(b, "add", column(b, x, i), -less);
+        out[i] = i < 2 ? build_column(b, x, i) : build_by(b, "add", build_column(b, x, i), -less);
         out[i] = build2(b, "minimum", out[i], build_by(b, "add", size[1 - i % 2], -one), NULL);
         out[i] = build_by(b, "maximum", out[i], 0);
     }
@@ -103,16 +99,17 @@ bool c2_bbox_transform(C2Node *n)
         spread[i] = 1 / (double)f;
     }
     K = idx_const(A, build_dim(b, n->in[1], 1) / 4);
-    whose = fields == 5 ? build_reshape_to(b, column(b, rois, 0), 1, &M)
+    whose = fields == 5 ? build_reshape_to(b, build_column(b, rois, 0), 1, &M)
                         : build_zeros_of(b, DT_F32, 1, &M);
     rows = build_take(b, info, whose ? build_cast(b, whose, DT_I64) : NULL, 0);
     rows = rows ? build_reshape_to(b, rows, 3, (const Idx *[]){M, one, idx_const(A, 3)}) : NULL;
     if (!rows)
         return false;
-    scale = column(b, rows, 2);
+    scale = build_column(b, rows, 2);
     for (int64_t i = 0; i < 2; i++)
-        size[i] = build1(b, "trunc",
-                         build_by(b, "add", build_div(b, column(b, rows, i), scale), 0.5), NULL);
+        size[i] =
+            build1(b, "trunc",
+                   build_by(b, "add", build_div(b, build_column(b, rows, i), scale), 0.5), NULL);
     rois = build_reshape_to(b, build_slice(b, rois, 1, fields - 4, fields), 3,
                             (const Idx *[]){M, one, four});
     y = moved(n, rois ? build_div(b, rois, scale) : NULL,
@@ -127,17 +124,6 @@ bool c2_bbox_transform(C2Node *n)
 }
 
 /* ---- proposals -------------------------------------------------------------------------------------- */
-
-/* [N, A*k, H, W] as [N, H*W*A, k]. */
-static const Expr *by_place(const Build *b, const Expr *x, int64_t k)
-{
-    int64_t N = build_dim(b, x, 0), A = build_dim(b, x, 1) / k, H = build_dim(b, x, 2),
-            W = build_dim(b, x, 3);
-
-    x = build_reshape(b, x, 5, (int64_t[]){N, A, k, H, W});
-    x = build_transpose(b, x, 5, (int64_t[]){0, 3, 4, 1, 2});
-    return build_reshape(b, x, 3, (int64_t[]){N, H * W * A, k});
-}
 
 /* Anchors [A, 4] at each place, [1, H*W*A, 4]. */
 static const Expr *everywhere(const Build *b, const Expr *anchors, int64_t H, int64_t W,
@@ -160,9 +146,9 @@ static const Expr *valid_boxes(C2Node *n, const Expr *boxes, const Expr *const *
     const Expr  *least = build_by(b, "multiply", info[2], c2_float(n, "min_size", 16)), *all = NULL;
 
     for (int64_t i = 0; i < 2; i++) {
-        const Expr *from = column(b, boxes, i), *side, *is;
+        const Expr *from = build_column(b, boxes, i), *side, *is;
 
-        side = build_by(b, "add", build_sub(b, column(b, boxes, 2 + i), from), plus_one(n));
+        side = build_by(b, "add", build_sub(b, build_column(b, boxes, 2 + i), from), plus_one(n));
         is = build2(b, "greater_equal", side, least, NULL);
         all = all ? build2(b, "logical_and", all, is, NULL) : is;
         from = build_add(b, from, build_by(b, "multiply", side, 0.5));
@@ -200,17 +186,17 @@ bool c2_generate_proposals(C2Node *n)
     before = before < 1 || before > B ? B : before;
     after = after < 1 || after > before ? before : after;
     for (int64_t i = 0; i < 3; i++)
-        info[i] = build_expand_dims(b, column(b, n->in[2], i), 2, 1);
+        info[i] = build_expand_dims(b, build_column(b, n->in[2], i), 2, 1);
     top->k = before;
     top->axis = 1;
     top->dtype = DT_I64;
-    scores = build_reshape(b, by_place(b, n->in[0], 1), 2, (int64_t[]){N, B});
+    scores = build_reshape(b, build_by_place(b, n->in[0], 1), 2, (int64_t[]){N, B});
     at = scores ? build1(b, "topk", scores, top) : NULL;
     scores = build_proj(b, at, 0);
     at = build_proj(b, at, 1);
     anchors = everywhere(b, n->in[3], H, W, 1 / scale);
     anchors = anchors ? build_broadcast(b, anchors, 3, (int64_t[]){N, B, 4}) : NULL;
-    boxes = build_rows_at(b, by_place(b, n->in[1], 4), at);
+    boxes = build_rows_at(b, build_by_place(b, n->in[1], 4), at);
     anchors = build_rows_at(b, anchors, at);
     if (!boxes || !anchors)
         return false;

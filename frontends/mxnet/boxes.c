@@ -4,11 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return x ? build_slice(b, x, expr_rank(x) - 1, i, i + 1) : NULL;
-}
-
 /* ---- anchors ---------------------------------------------------------------------------------------- */
 
 bool mx_multibox_prior(MxNode *n)
@@ -75,11 +70,12 @@ bool mx_box_iou(MxNode *n)
     x = build_expand_dims(b, x, 1, 1);
     y = build_expand_dims(b, y, 0, 1);
     for (int64_t i = 0; i < 2; i++) {
-        const Expr *from = build2(b, "maximum", column(b, x, i), column(b, y, i), NULL);
-        const Expr *to = build2(b, "minimum", column(b, x, 2 + i), column(b, y, 2 + i), NULL);
+        const Expr *from = build2(b, "maximum", build_column(b, x, i), build_column(b, y, i), NULL);
+        const Expr *to =
+            build2(b, "minimum", build_column(b, x, 2 + i), build_column(b, y, 2 + i), NULL);
         const Expr *side = build_by(b, "maximum", build_sub(b, to, from), 0);
-        const Expr *of[2] = {build_sub(b, column(b, x, 2 + i), column(b, x, i)),
-                             build_sub(b, column(b, y, 2 + i), column(b, y, i))};
+        const Expr *of[2] = {build_sub(b, build_column(b, x, 2 + i), build_column(b, x, i)),
+                             build_sub(b, build_column(b, y, 2 + i), build_column(b, y, i))};
 
         both = both ? build_mul(b, both, side) : side;
         for (uint32_t k = 0; k < 2; k++)
@@ -113,11 +109,11 @@ bool mx_box_nms(MxNode *n)
         return mx_error(n, E_IMPORT, "rows of %lld numbers", (long long)K);
     N = build_elems(b, x) / (B * K);
     x = build_reshape(b, x, 3, (int64_t[]){N, B, K});
-    scores = build_reshape(b, column(b, x, score), 2, (int64_t[]){N, B});
+    scores = build_reshape(b, build_column(b, x, score), 2, (int64_t[]){N, B});
     boxes = build_slice(b, x, 2, coord, coord + 4);
     valid = build_by(b, "greater", scores, mx_float(n, "valid_thresh"));
     if (id >= 0)
-        ids = build_reshape(b, column(b, x, id), 2, (int64_t[]){N, B});
+        ids = build_reshape(b, build_column(b, x, id), 2, (int64_t[]){N, B});
     if (id >= 0 && mx_int(n, "background_id") >= 0)
         valid = build2(b, "logical_and", valid,
                        build_by(b, "not_equal", ids, (double)mx_int(n, "background_id")), NULL);
@@ -154,7 +150,7 @@ static const Expr *with_tail(const Build *b, const Expr *rows, const Expr *order
 
     order = build_where(b, first, order, build_falling(b, build_cast(b, valid, DT_F32)));
     rows = build_rows_at(b, rows, order);
-    id = column(b, rows, 0);
+    id = build_column(b, rows, 0);
     id = id ? build_where(b, build_expand_dims(b, first, 1, 1), id, build_scalar(b, id, -1)) : NULL;
     return id ? build_concat(
                     b, 2, (const Expr *[]){id, build_slice(b, rows, 2, 1, build_dim(b, rows, 2))},

@@ -11,14 +11,9 @@ static bool read_regions(const MxNode *n, int64_t *size)
     return true;
 }
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return build_slice(b, x, expr_rank(x) - 1, i, i + 1);
-}
-
 static const Expr *pictures_of(MxNode *n)
 {
-    const Expr *at = column(&n->b, n->in[1], 0);
+    const Expr *at = build_column(&n->b, n->in[1], 0);
 
     at = build_squeeze(&n->b, at, 1, (int64_t[]){1});
     return at ? build_cast(&n->b, at, DT_I64) : NULL;

@@ -27,11 +27,6 @@ static bool need_rank(const TvNode *n, uint32_t i, uint32_t rank)
            tv_error(n, E_IMPORT, "operand %u is %s", i, type_text(n->b.c, n->in[i]->type)) != NULL;
 }
 
-static const Expr *column(const Build *b, const Expr *x, int64_t i)
-{
-    return x ? build_slice(b, x, expr_rank(x) - 1, i, i + 1) : NULL;
-}
-
 static const Expr *tuple(const TvNode *n, uint32_t count, const Expr *const *x)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -140,10 +135,10 @@ const Expr *tv_get_valid_counts(TvNode *n)
     N = build_dim(b, x, 0), B = build_dim(b, x, 1), K = build_dim(b, x, 2);
     if (score < 0 || score >= K || id >= K)
         return tv_error(n, E_IMPORT, "rows of %lld numbers", (long long)K);
-    valid = build_by(b, "greater", column(b, x, score), least);
+    valid = build_by(b, "greater", build_column(b, x, score), least);
     if (id >= 0)
-        valid = build2(b, "logical_and", valid, build_by(b, "greater_equal", column(b, x, id), 0),
-                       NULL);
+        valid = build2(b, "logical_and", valid,
+                       build_by(b, "greater_equal", build_column(b, x, id), 0), NULL);
     order = first_of(b, build_reshape(b, valid, 2, (int64_t[]){N, B}), &out[0]);
     there = out[0] ? before(b, out[0], B) : NULL;
     out[1] = or_none(b, there, build_rows_at(b, x, order));
@@ -193,12 +188,12 @@ const Expr *tv_non_max_suppression(TvNode *n)
     if (coord < 0 || coord + 4 > K || score < 0 || score >= K || id >= K || B < 1 ||
         !(fabs(most) < INT32_MAX))
         return tv_error(n, E_IMPORT, "rows of %lld numbers", (long long)K);
-    scores = build_reshape(b, column(b, x, score), 2, (int64_t[]){N, B});
+    scores = build_reshape(b, build_column(b, x, score), 2, (int64_t[]){N, B});
     boxes = build_slice(b, x, 2, coord, coord + 4);
     valid =
         build2(b, "logical_and", before(b, n->in[1], B), build_by(b, "greater", scores, 0), NULL);
     if (id >= 0 && !tv_bool(n, "force_suppress", false))
-        ids = classes(b, build_reshape(b, column(b, x, id), 2, (int64_t[]){N, B}), B);
+        ids = classes(b, build_reshape(b, build_column(b, x, id), 2, (int64_t[]){N, B}), B);
     scores = build_best_scores(b, scores, valid, tv_int(n, "top_k", -1));
     /* What overlaps as much goes, too. */
     at = at_most(b, build_kept(b, boxes, scores, ids, nextafterf((float)overlap, 0)), (int64_t)most,

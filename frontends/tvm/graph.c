@@ -167,17 +167,18 @@ static const char *parameter_name(Graph *g, uint32_t v)
     return name;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------ */
-
-static bool put_type(Graph *g, uint32_t i);
-
-static bool put_types(Graph *g, uint32_t list)
+/* The items of a list, with commas between. */
+static bool put_list(Graph *g, bool (*one)(Graph *g, uint32_t i), uint32_t list)
 {
     for (uint32_t k = 0; k < count_of(g, list); k++)
-        if ((k && !put_signs(g, ",")) || !put_type(g, item(g, list, k)))
+        if ((k && !put_signs(g, ",")) || !one(g, item(g, list, k)))
             return false;
     return true;
 }
+
+/* ---- types ------------------------------------------------------------------------------------------ */
+
+static bool put_type(Graph *g, uint32_t i);
 
 static bool put_tensor_type(Graph *g, uint32_t i)
 {
@@ -199,7 +200,8 @@ static bool put_tensor_type(Graph *g, uint32_t i)
 /* [A, B], if there are any */
 static bool put_brackets(Graph *g, uint32_t list)
 {
-    return !count_of(g, list) || (put_signs(g, "[") && put_types(g, list) && put_signs(g, "]"));
+    return !count_of(g, list) ||
+           (put_signs(g, "[") && put_list(g, put_type, list) && put_signs(g, "]"));
 }
 
 static bool put_name(Graph *g, uint32_t i)
@@ -212,11 +214,12 @@ static bool put_type_of(Graph *g, uint32_t i)
     if (is_kind(g, i, "TensorType"))
         return put_tensor_type(g, i);
     if (is_kind(g, i, "TupleType"))
-        return put_signs(g, "(") && put_types(g, field(g, i, "fields")) && put_signs(g, ")");
+        return put_signs(g, "(") && put_list(g, put_type, field(g, i, "fields")) &&
+               put_signs(g, ")");
     if (is_kind(g, i, "FuncType"))
         return put(g, TV_WORD, "fn") && put_brackets(g, field(g, i, "type_params")) &&
-               put_signs(g, "(") && put_types(g, field(g, i, "arg_types")) && put_signs(g, ")") &&
-               put(g, TV_ARROW, "->") && put_type(g, field(g, i, "ret_type"));
+               put_signs(g, "(") && put_list(g, put_type, field(g, i, "arg_types")) &&
+               put_signs(g, ")") && put(g, TV_ARROW, "->") && put_type(g, field(g, i, "ret_type"));
     if (is_kind(g, i, "TypeVar") || is_kind(g, i, "GlobalTypeVar"))
         return put_name(g, i);
     if (is_kind(g, i, "TypeCall"))
@@ -375,21 +378,14 @@ static bool put_atom(Graph *g, uint32_t i)
     return put(g, TV_LOCAL, name_of(g, i));
 }
 
-static bool put_atoms(Graph *g, uint32_t list)
-{
-    for (uint32_t k = 0; k < count_of(g, list); k++)
-        if ((k && !put_signs(g, ",")) || !put_atom(g, item(g, list, k)))
-            return false;
-    return true;
-}
-
 static bool put_call(Graph *g, uint32_t i)
 {
     uint32_t op = field(g, i, "op"), args = field(g, i, "args"), attrs = field(g, i, "attrs");
 
     if (!is_kind(g, op, "Op"))
-        return put_atom(g, op) && put_signs(g, "(") && put_atoms(g, args) && put_signs(g, ")");
-    return put_op(g, op) && put_signs(g, "(") && put_atoms(g, args) &&
+        return put_atom(g, op) && put_signs(g, "(") && put_list(g, put_atom, args) &&
+               put_signs(g, ")");
+    return put_op(g, op) && put_signs(g, "(") && put_list(g, put_atom, args) &&
            put_attrs(g, attrs, count_of(g, args) > 0) && put_signs(g, ")");
 }
 
@@ -452,14 +448,6 @@ static bool put_if(Graph *g, uint32_t i)
 
 static bool put_pattern(Graph *g, uint32_t i);
 
-static bool put_patterns(Graph *g, uint32_t list)
-{
-    for (uint32_t k = 0; k < count_of(g, list); k++)
-        if ((k && !put_signs(g, ",")) || !put_pattern(g, item(g, list, k)))
-            return false;
-    return true;
-}
-
 static bool put_pattern_of(Graph *g, uint32_t i)
 {
     uint32_t list = field(g, i, "patterns");
@@ -474,7 +462,7 @@ static bool put_pattern_of(Graph *g, uint32_t i)
         return bad(g, E_PARSE_MODEL, "a pattern of no kind that is known");
     return is_kind(g, i, "PatternConstructor") && !count_of(g, list)
                ? true
-               : put_signs(g, "(") && put_patterns(g, list) && put_signs(g, ")");
+               : put_signs(g, "(") && put_list(g, put_pattern, list) && put_signs(g, ")");
 }
 
 static bool put_pattern(Graph *g, uint32_t i)
@@ -545,7 +533,7 @@ static bool put_node(Graph *g, uint32_t i)
     } else if (is_kind(g, i, "Tuple")) {
         uint32_t fields = field(g, i, "fields");
 
-        if (!put_signs(g, "(") || !put_atoms(g, fields) ||
+        if (!put_signs(g, "(") || !put_list(g, put_atom, fields) ||
             (count_of(g, fields) == 1 && !put_signs(g, ",")) || !put_signs(g, ")"))
             return false;
     } else if (is_kind(g, i, "TupleGetItem")) {
@@ -694,7 +682,7 @@ static bool put_type_def(Graph *g, uint32_t i)
         uint32_t ctor = item(g, ctors, k);
 
         if ((k && !put_signs(g, ",")) || !put_name(g, ctor) || !put_signs(g, "(") ||
-            !put_types(g, field(g, ctor, "inputs")) || !put_signs(g, ")"))
+            !put_list(g, put_type, field(g, ctor, "inputs")) || !put_signs(g, ")"))
             return false;
     }
     return put_signs(g, "}");
