@@ -422,11 +422,17 @@ static void learn(Past *p, const Launch *l)
         p->debt = l->wake - l->all;
 }
 
+/* Do launches go without it for now? */
+static bool is_given_up(const tvmrt_pool *pool, const Worker *w)
+{
+    return pool->clock < w->retry;
+}
+
 /* Is one asleep of the first n workers that are not given up for now? */
 static bool is_asleep(const tvmrt_pool *pool, uint32_t n)
 {
     for (uint32_t i = 1; i <= n; i++)
-        if (pool->clock >= pool->workers[i].retry && atomic_load(&pool->workers[i].go.sleepers))
+        if (!is_given_up(pool, &pool->workers[i]) && atomic_load(&pool->workers[i].go.sleepers))
             return true;
     return false;
 }
@@ -438,7 +444,7 @@ static uint32_t call_workers(tvmrt_pool *pool, uint32_t n, uint32_t *asleep)
     uint32_t called = 0;
 
     for (uint32_t i = 1; i <= n; i++)
-        called += pool->clock >= pool->workers[i].retry;
+        called += !is_given_up(pool, &pool->workers[i]);
     atomic_store_explicit(&pool->left.word, called, memory_order_relaxed);
     atomic_store_explicit(&pool->parts, called + 1, memory_order_relaxed);
     atomic_store(&pool->gate, called << WANTED_SHIFT | (called == n ? ALL : 0));
@@ -446,7 +452,7 @@ static uint32_t call_workers(tvmrt_pool *pool, uint32_t n, uint32_t *asleep)
     for (uint32_t i = 1; i <= n; i++) {
         Worker *w = &pool->workers[i];
 
-        if (pool->clock < w->retry)
+        if (is_given_up(pool, w))
             continue;
         atomic_store_explicit(&w->in, false, memory_order_relaxed);
         atomic_store_explicit(&w->called, pool->started, memory_order_relaxed);
@@ -463,7 +469,7 @@ static void give_up(tvmrt_pool *pool, uint32_t n, bool woken, int64_t spent)
     for (uint32_t i = 1; i <= n; i++) {
         Worker *w = &pool->workers[i];
 
-        if (pool->clock < w->retry)
+        if (is_given_up(pool, w))
             continue;
         if (atomic_load_explicit(&w->in, memory_order_relaxed)) {
             w->late = false;
@@ -489,7 +495,7 @@ static void place_workers(tvmrt_pool *pool, uint32_t n, bool wakes)
         int     cpu = atomic_load_explicit(&w->cpu, memory_order_relaxed);
         bool    sleeps = atomic_load(&w->go.sleepers);
 
-        if (pool->clock < w->retry || (sleeps && !wakes))
+        if (is_given_up(pool, w) || (sleeps && !wakes))
             continue;
         if ((sleeps || (cpu == here && cpu >= 0)) &&
             !atomic_load_explicit(&w->kept, memory_order_acquire) &&
@@ -512,7 +518,8 @@ static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n, bool firs
 
     wait = !work ? FIRST_WAIT : patient ? saved : AT_HAND;
     *woken = !asleep || (first && !patient) ? 0 : wake;
-    place_workers(pool, n, *woken); /* for the next launch, if this one does not wait */
+    if (called)
+        place_workers(pool, n, *woken); /* for the next launch, if this one does not wait */
     while ((atomic_load(&pool->gate) & JOINED) < (patient ? called : called - asleep) &&
            spent < wait) {
         wait_step(&spins);
