@@ -152,7 +152,7 @@ static bool was_shifted(const Expr *q, const Expr **from)
 }
 
 /* The same numbers, 128 up or down in the other type, whatever their zero point is: their highest
- * bit is turned. */
+ * bit is flipped. */
 static const Expr *shifted(Ctx *c, const Expr *q, Loc loc)
 {
     DType       t = q->type->dtype;

@@ -498,7 +498,7 @@ typedef struct {
 
 /* What a layer gives.  Where its steps are reversed, it goes the other way over them, and its list
  * is reversed. */
-static const Expr *turned(Ctx *c, const Expr *op, const Expr *out[3])
+static const Expr *over_reversed(Ctx *c, const Expr *op, const Expr *out[3])
 {
     const Expr *args[8], *x, *y;
     bool        lstm = call_is(op, "nn.lstm"), gru = call_is(op, "nn.gru"), odd = false;
@@ -536,7 +536,7 @@ static const Expr *replaced(Ctx *c, const Loop *l, const Expr *call)
     if (!trips(c, l, call, &steps) || !call_fits(c, l, call, steps))
         return call;
     if (!(op = operator_of(&k, steps)) || !(op = expr_bind(c, op, n, l->f->kids, call->kids + 1)) ||
-        !turned(c, op, out))
+        !over_reversed(c, op, out))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         if (!(final[i] = final_of(&k, i, call, out, steps)))
@@ -556,7 +556,7 @@ static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
             return was == all->at[i].form.again ? now : replaced(c, &all->at[i], now);
     if ((call_is(now, "nn.lstm") || call_is(now, "nn.gru") || call_is(now, "nn.rnn")) &&
         unreversed(c, call_arg(now, 0), 0)) {
-        const Expr *out[3], *op = turned(c, now, out);
+        const Expr *out[3], *op = over_reversed(c, now, out);
 
         return op ? expr_tuple(c, op->type->n, out, op->loc) : NULL;
     }

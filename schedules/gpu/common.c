@@ -91,7 +91,7 @@ void share_copy(Sched *s, const char *tensor, const char *block, const Loops *su
         step(s, "compute_inline %s", tensor);
 }
 
-void turn_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad)
+void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad)
 {
     StrBuf  across = strbuf(s->c->scratch);
     int64_t banks = 32, by = thread->cells < banks ? thread->cells : banks;

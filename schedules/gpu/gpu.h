@@ -33,7 +33,7 @@ void share_copy(Sched *s, const char *tensor, const char *block, const Loops *su
                 const Loops *thread, const char *at);
 /* ... of so many loops of the sum, whose steps of the sum lie side by side in memory and are
  * fetched so; rows longer by `quad` cells keep threads in banks of their own. */
-void turn_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad);
+void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad);
 
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */

@@ -284,7 +284,7 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
         write_short_sum(s, p->first);
     }
     if (quad)
-        turn_copy(s, name, k->n, &thread, quad);
+        transpose_copy(s, name, k->n, &thread, quad);
     if (wide)
         try_step(s, "tensorize %%%s.shared.a%u with @async_copy", name, k->n + thread.n - 1);
 }
