@@ -209,6 +209,7 @@ const char *clean_features(Words *w, Arch arch, const char *text)
 
 static uint32_t caps_with(Arch arch, uint32_t caps, const char *text)
 {
+    enum { PARTS = CAP_BW | CAP_DQ | CAP_VL };
     for (const char *p = text; *p;) {
         size_t         n = strcspn(p, ",");
         const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
@@ -219,6 +220,8 @@ static uint32_t caps_with(Arch arch, uint32_t caps, const char *text)
         if (*p == ',')
             p++;
     }
+    if (arch == ARCH_X86)
+        caps = (caps & PARTS) == PARTS ? caps | CAP_AVX512 : caps & ~(CAP_AVX512 | CAP_F16D);
     return caps;
 }
 

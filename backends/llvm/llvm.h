@@ -71,7 +71,10 @@ enum {
     CAP_BF16 = 65536,  /* sums of two products of bf16: avx512bf16 */
     CAP_AMX = 131072,  /* x86: tile registers, products of bytes */
     CAP_WARP = 262144, /* nvptx: products of warps, copies to shared memory (sm_80) */
-    CAP_VBMI = 524288  /* x86: bytes from anywhere in two registers (avx512vbmi) */
+    CAP_VBMI = 524288, /* x86: bytes from anywhere in two registers (avx512vbmi) */
+    CAP_BW = 1 << 20,  /* x86: the parts of CAP_AVX512, which is there where all of these are */
+    CAP_DQ = 1 << 21,
+    CAP_VL = 1 << 22
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
