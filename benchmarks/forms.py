@@ -211,7 +211,7 @@ FAMILIES = {
 
 def agree(what, got, want):
     """The results in any order: those of one network differ in their size."""
-    by_size = {v.size: np.asarray(v) for v in got}
+    by_size = {v.size: v for v in map(np.asarray, got)}
     for v in want:
         np.testing.assert_allclose(by_size[v.size].reshape(v.shape), v, rtol=1e-3, atol=1e-4, err_msg=what)
 
