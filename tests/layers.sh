@@ -118,7 +118,7 @@ known="$known MAX_VARS MAX_BOUND MOST_LANES MOST_CELLS MOST_REGS" # ...
 known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH MAX_NESTING MAX_DEPTH MAX_CALLS MAX_ROUNDS MOST_ROUNDS MAX_FACTS" # searches,
 known="$known MAX_HALO SMALL_RESULT ARENA_ALIGN STACK_LIMIT STACK_TOTAL LOCAL_LIMIT" # the product,
 known="$known LEAST LEAST_PANELS FEW_TILES" # loops worth the name,
-known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS" # a space of candidates;
+known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS MOST_GROUPS TILE_PARTS TILE_SIDES TILE_GROUPS" # a space of candidates;
 known="$known ROWS COLUMNS PLACE BANKS BORDER THREADS" # of the instructions of warps;
 known="$known NEVER INIT_PLACED INIT_INSIDE" # and what is no size.
 # Passes that rewrite formulas have numbers of these, and the host's program those of the ABI.

@@ -65,6 +65,7 @@ typedef struct {
 bool tensor_product(Sched *s, const Product *p);
 
 /* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
+enum { TILE_PARTS = 7, TILE_SIDES = 6, TILE_GROUPS = 5 }; /* powers of 2 that are looked at */
 typedef struct {
     DeviceTile of;    /* its sizes, */
     bool       whole; /* whether the sum cannot be made in parts, */
@@ -77,6 +78,7 @@ typedef struct {
     int64_t    part;          /* so many rounds; 0: no tile fits */
     int64_t    groups;        /* of threads, each with a part of those rounds */
     int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
+    double     known[TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;
 

@@ -56,31 +56,45 @@ static double best_cycles(const Machine *m, DeviceTile t)
 }
 
 /* Sides of tiles: none is twice as long as what there is. */
-enum { LEAST_SIDE = 4, MOST_SIDE = 128 };
+enum { LEAST_SIDE = 4, MOST_SIDE = LEAST_SIDE << (TILE_SIDES - 1) };
 
 static bool fits_side(int64_t side, int64_t cells)
 {
     return side == LEAST_SIDE || side < 2 * cells;
 }
 
-/* The least of a block's tile and groups, whatever its threads have of it. */
-static double cells_cycles(const Machine *m, DeviceTile t)
+static int log_of(int64_t power)
 {
+    int n = 0;
+
+    while (power >> (n + 1))
+        n++;
+    return n;
+}
+
+/* The least of a block's tile and groups, whatever its threads have of it; found once, since a walk
+ * through the space asks for each of them again and again. */
+static double cells_cycles(const Machine *m, TilePlan *d, DeviceTile t)
+{
+    double *known = &d->known[log_of(t.batch / d->of.batch)][log_of(t.bm / LEAST_SIDE)]
+                             [log_of(t.bn / LEAST_SIDE)][log_of(t.groups)];
     double least = NAN;
 
+    if (*known)
+        return *known;
     for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
         for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
             if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t))
                 least = fmin(least, best_cycles(m, t));
-    return least;
+    return *known = least;
 }
 
-static double side_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
+static double side_cycles(const Machine *m, TilePlan *d, DeviceTile t)
 {
     double least = NAN;
 
     for (t.groups = 1; t.groups <= d->groups; t.groups *= 2)
-        least = fmin(least, cells_cycles(m, t));
+        least = fmin(least, cells_cycles(m, d, t));
     return least;
 }
 
@@ -109,6 +123,8 @@ static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTil
 }
 
 /* The most groups, for each of which a chunk has a part. */
+enum { MOST_GROUPS = 1 << (TILE_GROUPS - 1) };
+
 static int64_t most_groups(const Machine *m, const TilePlan *d)
 {
     int64_t n = 1, inner = 1;
@@ -116,12 +132,13 @@ static int64_t most_groups(const Machine *m, const TilePlan *d)
     if (d->of.made || !m->shared_bytes)
         return 1;
     for (uint32_t i = d->nsum; i-- > 0; inner *= d->sum[i])
-        while (n < limit_gpu_groups(m) && d->sum[i] % (2 * n) == 0 && inner <= limit_gpu_chunk(m))
+        while (n < limit_gpu_groups(m) && n < MOST_GROUPS && d->sum[i] % (2 * n) == 0 &&
+               inner <= limit_gpu_chunk(m))
             n *= 2;
     return n;
 }
 
-static double least_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
+static double least_cycles(const Machine *m, TilePlan *d, DeviceTile t)
 {
     double least = NAN;
 
@@ -132,7 +149,7 @@ static double least_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
 }
 
 /* Parts of the sum's outermost loop, each by blocks of its own, and a launch that adds them up. */
-enum { MOST_PARTS = 64 };
+enum { MOST_PARTS = 1 << (TILE_PARTS - 1) };
 
 static void decide_parts(Sched *s, const Machine *m, TilePlan *d)
 {
@@ -165,6 +182,7 @@ void decide_tile(Sched *s, void *plan)
                parts = candidates(s), stages = candidates(s);
     const Candidate *c;
 
+    d->sum[0] = d->first;
     d->groups = most_groups(&m, d);
     decide_parts(s, &m, d);
     d->groups = most_groups(&m, d);
@@ -185,7 +203,7 @@ void decide_tile(Sched *s, void *plan)
     t->bn = c->v[1];
     best = *t;
     for (best.groups = 1; best.groups <= d->groups; best.groups *= 2) {
-        double least = cells_cycles(&m, best);
+        double least = cells_cycles(&m, d, best);
         if (!isnan(least))
             candidate(&groups, best.groups, 0, least);
     }
@@ -223,11 +241,11 @@ bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
                       .bytes = 4,
                       .keeps_m = true,
                       .keeps_n = true};
-    TilePlan   plan = {.of = one, .groups = 1};
+    TilePlan   apart = {.of = one, .groups = 1}, joined = apart;
     double     between = (double)(w->c * w->y * w->x);
-    double     apart = least_cycles(&m, &plan, one) + device_launch_cycles(&m) +
-                   device_cells_cycles(&m, between, (double)taps, 4);
+    double     two = least_cycles(&m, &apart, one) + device_launch_cycles(&m) +
+                 device_cells_cycles(&m, between, (double)taps, 4);
 
     one.made = taps;
-    return least_cycles(&m, &plan, one) < apart;
+    return least_cycles(&m, &joined, one) < two;
 }
