@@ -7,12 +7,11 @@
  *       call @dense.02aa71b3(..) on 0 } }
  *
  * A model without any parallel kernel has no region: the calling thread does it all, and so it does
- * where other threads would save less than it costs to call them (`worth_threads`).
+ * where other threads would save less than it costs to call them (`worth_threads`, threads.c).
  * A kernel with a parallel loop gets (tid, nt) and, if it has several phases, is called once a
  * phase with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread
  * may read or overwrite what another one touched: between any two calls of which one is parallel.
  */
-#include "machine/machine.h"
 #include "passes/lower/lower.h"
 
 #include "tvmcc/abi.h"
@@ -35,12 +34,20 @@ typedef struct {
     uint64_t       weights_bytes;
     Copies         copies;
     Dirty          dirty;
-    const Slot    *asked; /* a condition that other threads may be about to read, or NULL */
-    bool           alone; /* threads would not pay: one runs it all, no region */
+    const Slot    *asked;     /* a condition that other threads may be about to read, or NULL */
+    const Idx     *own;       /* the thread, in a loop whose rounds are divided; else NULL */
+    uint64_t       own_bytes; /* of a thread's values in such loops */
+    bool           alone;     /* threads would not pay: one runs it all, no region */
     bool           one_by_one;
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
+
+/* How far this thread's own memory lies behind that of the first. */
+static const Idx *own_way(const Host *h)
+{
+    return idx_mul(h->c->arith, h->own, h->private_form);
+}
 
 static Arg slot_arg(Host *h, const Slot *part)
 {
@@ -57,6 +64,8 @@ static Arg slot_arg(Host *h, const Slot *part)
     case PLACE_OUTPUT: return (Arg){h->out[s->index], at, NULL};
     case PLACE_ARENA:
         at = s->open.offset ? idx_add(A, at, s->open.offset) : idx_addc(A, at, (int64_t)s->offset);
+        if (s->own)
+            at = idx_add(A, at, own_way(h));
         return (Arg){s->here ? h->here : h->arena, at, NULL};
     case PLACE_CONST:
         return (Arg){s->here ? h->here_weights : h->weights,
@@ -101,18 +110,6 @@ static void before(Host *h, StmtList *out, const Item *it, bool parallel)
         h->dirty = DIRTY_ALL;
     else if (h->dirty == CLEAN)
         h->dirty = DIRTY_0;
-}
-
-static int64_t phases(const Func *f)
-{
-    const Atom *phase = func_scalar(f, TIR_PHASE, NULL);
-
-    return phase ? phase->hi + 1 : 1;
-}
-
-static bool is_parallel(const Func *f)
-{
-    return func_scalar(f, TIR_TID, NULL) != NULL;
 }
 
 /* Bytes of the scratch b of a call's kernel, from its first cell; where cell 0 lies in them.  The
@@ -165,7 +162,9 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
             const Idx *base =
                 h->p->device ? idx_const(c->arith, (int64_t)h->here_bytes) : h->arena_form;
             const Idx *at = idx_addc(c->arith, idx_add(c->arith, base, scratch), origin);
-            if (is_parallel(f) && !h->one_by_one)
+            if (h->own)
+                at = idx_addc(c->arith, idx_add(c->arith, at, own_way(h)), (int64_t)h->own_bytes);
+            else if (func_is_parallel(f) && !h->one_by_one)
                 at = idx_add(c->arith, at, idx_mul(c->arith, tid, h->private_form));
             a[i] = (Arg){h->p->device ? h->here : h->arena, at, NULL};
             scratch = idx_add(c->arith, scratch, arena_aligned(c, bytes));
@@ -173,55 +172,9 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
     }
     if (!it->kernel->nlaunches)
         vec_push(c->arena, out,
-                 stmt_call(c, f->name, f->nparams, a, !h->alone && !is_parallel(f), it->loc));
+                 stmt_call(c, f->name, f->nparams, a, !h->alone && !func_is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
-}
-
-/* Bytes of an operand that a kernel reads.  Kernels with many phases are recurrent networks, which
- * stream their weights anew in every step. */
-static uint64_t operand_bytes(const Slot *s, int64_t meets)
-{
-    uint64_t at;
-
-    return s->bytes * (meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? (uint64_t)meets : 1);
-}
-
-/* What a second thread saves in a run, in nanoseconds, with all barriers counted. */
-static double saved_ns(const Host *h, const ItemList *items)
-{
-    Machine m = machine_of(h->p->kernels->target);
-    double  ns = 0;
-
-    for (uint32_t i = 0; i < items->n; i++) {
-        const Item *it = items->at[i];
-
-        if (it->kind == ITEM_IF)
-            ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
-        if (it->kind == ITEM_LOOP)
-            ns += (double)idx_usual(it->rounds) * saved_ns(h, &it->then);
-        if (it->kind == ITEM_WHILE)
-            ns += (double)limit_unknown_rounds(&m) * saved_ns(h, &it->then);
-        if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
-            continue;
-        int64_t  meets = phases(it->kernel->flat);
-        uint64_t bytes = 0;
-        for (uint32_t k = 0; k < it->nin; k++)
-            bytes += operand_bytes(it->in[k].slot, meets);
-        for (uint32_t k = 0; k < it->nout; k++)
-            bytes += it->out[k].slot->bytes;
-        double work = work_ns(&m, (double)it->kernel->macs, (double)bytes);
-        ns +=
-            second_thread_saves(&m, work > it->kernel->by_math ? work : it->kernel->by_math, meets);
-    }
-    return ns;
-}
-
-static bool worth_threads(const Host *h)
-{
-    Machine m = machine_of(h->p->kernels->target);
-
-    return worth_launch(&m, saved_ns(h, &h->p->items));
 }
 
 enum { MOST_PHASES = 8 }; /* of a kernel, that are written out */
@@ -230,7 +183,7 @@ enum { MOST_PHASES = 8 }; /* of a kernel, that are written out */
 static void call_phases(Host *h, StmtList *out, const Item *it)
 {
     Ctx     *c = h->c;
-    int64_t  n = phases(it->kernel->flat), i = 1;
+    int64_t  n = func_phases(it->kernel->flat), i = 1;
     StmtList body = {0};
 
     call_kernel(h, out, it, idx_const(c->arith, 0));
@@ -353,19 +306,51 @@ static const Stmt *with_bound_dims(Host *h, const Stmt *s)
 static void emit_items(Host *h, const ItemList *items, StmtList *out);
 
 /* What stands in memory at the end of a round is not known at its begin. */
-static void emit_loop(Host *h, const Item *it, StmtList *out)
+static void emit_rounds(Host *h, const Item *it, LoopData loop, StmtList *out)
 {
     Ctx     *c = h->c;
     StmtList body = {0};
 
-    barrier(h, out);
-    h->round = atom_upto(c->arith, "round", it->rounds);
+    h->round = loop.var;
     h->dirty = DIRTY_ALL;
     emit_items(h, &it->then, &body);
-    LoopData loop = {
-        .var = h->round, .lo = idx_const(c->arith, 0), .extent = it->rounds, .kind = LOOP_SEQ};
     vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
     h->round = NULL;
+}
+
+/* Each thread has its rounds, and does all of them. */
+static void emit_divided(Host *h, const Item *it, LoopData loop, StmtList *out)
+{
+    Arith     *A = h->c->arith;
+    const Idx *n = it->rounds, *tid = idx_atom(A, h->tid), *nt = idx_atom(A, h->nt);
+    bool       alone = h->alone;
+
+    h->own = alone || h->one_by_one ? idx_const(A, 0) : tid;
+    if (!alone) {
+        const Idx *end = idx_div(A, idx_mul(A, n, idx_addc(A, tid, 1)), nt);
+        loop.lo = idx_div(A, idx_mul(A, n, tid), nt);
+        loop.extent = idx_sub(A, end, loop.lo);
+    }
+    h->alone = true;
+    emit_rounds(h, it, loop, out);
+    h->alone = alone;
+    h->own = NULL;
+    h->dirty = DIRTY_ALL;
+}
+
+static void emit_loop(Host *h, const Item *it, StmtList *out)
+{
+    Arith   *A = h->c->arith;
+    LoopData loop = {.var = atom_upto(A, "round", it->rounds),
+                     .lo = idx_const(A, 0),
+                     .extent = it->rounds,
+                     .kind = LOOP_SEQ};
+
+    barrier(h, out);
+    if (it->divided)
+        emit_divided(h, it, loop, out);
+    else
+        emit_rounds(h, it, loop, out);
 }
 
 /* Where the host keeps a condition that a device computes; NULL: it lies in memory anyway. */
@@ -466,7 +451,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
         const Item *it = items->at[i];
         switch (it->kind) {
         case ITEM_CALL: {
-            before(h, out, it, is_parallel(it->kernel->flat));
+            before(h, out, it, func_is_parallel(it->kernel->flat));
             call_phases(h, out, it);
             break;
         }
@@ -510,19 +495,22 @@ static void plan_work(Program *p, const ItemList *items)
     }
 }
 
-/* What a thread of some call needs for itself, the most of all. */
-static const Idx *private_need(const Program *p, const ItemList *items, const Idx *most)
+/* What a thread of some call needs for itself, the most of all; in rounds that threads divide it is
+ * behind the values of these. */
+static const Idx *private_need(const Host *h, const ItemList *items, bool divided, const Idx *most)
 {
-    Ctx *c = p->c;
+    const Program *p = h->p;
+    Ctx           *c = h->c;
 
     for (uint32_t i = 0; i < items->n; i++) {
         const Item *it = items->at[i];
         const Func *f = it->kind == ITEM_CALL ? it->kernel->flat : NULL;
-        const Idx  *n = idx_const(c->arith, 0);
+        const Idx  *n = idx_const(c->arith, divided ? (int64_t)h->own_bytes : 0);
         uint32_t    pointers = 0;
         int64_t     origin;
 
-        most = private_need(p, &it->then, private_need(p, &it->other, most));
+        most = private_need(h, &it->other, divided, most);
+        most = private_need(h, &it->then, divided || it->divided, most);
         for (uint32_t k = 0; f && k < f->nparams; k++) {
             const Buffer *b = f->params[k].buffer;
 
@@ -678,6 +666,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     if (p.device && p.open)
         return no_device_bound(&p);
     plan_work(&p, &p.items);
+    divide_rounds(&p);
 
     Host       h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};
     Plan      *plan = NEW(c->arena, Plan);
@@ -691,11 +680,12 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     if (c->target && c->target->asks_cpu && !p.device)
         p.arena_first = CPU_NOTE_BYTES;
     h.arena_bytes = memory_plan(&p, false, &plan->arena_floor, &plan->arena);
+    h.own_bytes = memory_plan_own(&p, h.arena_bytes) - h.arena_bytes;
     if (p.mixed)
         h.here_bytes = memory_plan(&p, true, &here_floor, &here_form);
     if (!run_program_passes(c, &p, o))
         return NULL;
-    h.private_form = private_need(&p, &p.items, idx_const(c->arith, 0));
+    h.private_form = private_need(&h, &p.items, false, idx_const(c->arith, 0));
     h.private_bytes = (uint64_t)idx_usual(h.private_form);
     plan->scratch = p.open ? h.private_form : NULL;
     h.arena_form = p.open ? plan->arena : idx_const(c->arith, (int64_t)h.arena_bytes);
@@ -738,7 +728,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     }
     h.tid = atom_var(c->arith, TIR_TID, 0, 1023);
     h.nt = atom_var(c->arith, TIR_NT, 1, 1024);
-    h.alone = p.device || !worth_threads(&h);
+    h.alone = !worth_threads(&p);
     const Func *host = main_func(&h, entry);
     for (uint32_t i = 0; i < h.copies.all.n; i++)
         vec_push(c->arena, &funcs, h.copies.all.at[i]);

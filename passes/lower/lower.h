@@ -9,6 +9,7 @@
  *   flow.c        calls of functions, loops among them
  *   share_layout.c  one layout for a constant that several kernels read
  *   memory.c      where every value lies in the arena
+ *   threads.c     what threads divide, and whether it is worth to call them
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
  *   copies.c      kernels that move values
  *   device.c      launches
@@ -95,6 +96,7 @@ struct Slot {
     uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
     SlotKind    kind;
     bool        here;    /* of a program for a device: in memory of the host */
+    bool        own;     /* every thread has one: of a round of a loop that threads divide */
     Slot       *in;      /* the slot that this one lies in, or NULL */
     uint64_t    at;      /* ... and where, in bytes */
     uint64_t    step;    /* ... and how much further each round of the loop around it */
@@ -136,8 +138,9 @@ struct Item {
     uint32_t   nwork;
     ItemList   then, other; /* IF; LOOP: then, so many rounds; WHILE: then, while it holds */
     const Idx *rounds;
-    bool       until; /* WHILE: .. while it does not hold */
-    Dims       bound; /* BIND: what main's cells from `cell` on are */
+    bool       divided; /* LOOP: rounds, among threads */
+    bool       until;   /* WHILE: .. while it does not hold */
+    Dims       bound;   /* BIND: what main's cells from `cell` on are */
     uint32_t   cell;
 };
 
@@ -255,8 +258,20 @@ bool slot_is_part(const Slot *s);
  * and the largest sum of simultaneously live slots as `floor`.  Of an open program also the bytes
  * as a form. */
 uint64_t memory_plan(Program *p, bool here, uint64_t *floor, const Idx **form);
+/* Offsets for the slots that every thread has for itself, from `begin` on; returns their end. */
+uint64_t memory_plan_own(Program *p, uint64_t begin);
 /* The same number or form, rounded up to what places in the arena are multiples of. */
 const Idx *arena_aligned(Ctx *c, const Idx *bytes);
+
+/* ---- threads.c ---- */
+
+/* How often threads meet in a kernel, plus one; whether they divide it at all. */
+int64_t func_phases(const Func *f);
+bool    func_is_parallel(const Func *f);
+/* Loops whose rounds threads divide, and the slots of these; before memory is planned. */
+void divide_rounds(Program *p);
+/* Does a second thread save more in a run than it costs to call it? */
+bool worth_threads(const Program *p);
 
 /* ---- copies.c ---- */
 

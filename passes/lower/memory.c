@@ -108,7 +108,20 @@ static void resolve(Program *p)
             to_root(p, p->slots.at[i]);
 }
 
-static uint32_t find_pieces(Program *p, bool here, Piece **out)
+/* Parts live as long as what covers them. */
+static void extend_lives(Piece *x)
+{
+    for (uint32_t i = 0; i < x->views.n; i++)
+        for (uint32_t j = 0; j < x->slots.n; j++) {
+            const Slot *v = x->views.at[i];
+            Slot       *s = x->slots.at[j];
+            if (v->at < s->at + s->bytes && s->at < v->at + v->bytes && v->last > s->last)
+                s->last = v->last;
+        }
+}
+
+/* Pieces of the host's memory or the other, of every thread's own or not. */
+static uint32_t find_pieces(Program *p, bool here, bool own, Piece **out)
 {
     Ctx     *c = p->c;
     Map     *of = map_new(c->arena);
@@ -116,7 +129,7 @@ static uint32_t find_pieces(Program *p, bool here, Piece **out)
 
     for (uint32_t i = 0; i < p->slots.n; i++) {
         Slot *s = p->slots.at[i], *root = s->in ? s->in : s;
-        if (root->place != PLACE_ARENA || root->here != here)
+        if (root->place != PLACE_ARENA || root->here != here || root->own != own)
             continue;
         Piece *piece = map_get(of, PTR_KEY(root));
         if (!piece) {
@@ -130,19 +143,9 @@ static uint32_t find_pieces(Program *p, bool here, Piece **out)
         else
             vec_push(c->arena, &piece->views, s);
     }
+    for (uint32_t i = 0; i < n; i++)
+        extend_lives(out[i]);
     return n;
-}
-
-/* Parts live as long as what covers them. */
-static void extend_lives(Piece *x)
-{
-    for (uint32_t i = 0; i < x->views.n; i++)
-        for (uint32_t j = 0; j < x->slots.n; j++) {
-            const Slot *v = x->views.at[i];
-            Slot       *s = x->slots.at[j];
-            if (v->at < s->at + s->bytes && s->at < v->at + v->bytes && v->last > s->last)
-                s->last = v->last;
-        }
 }
 
 /* Bytes that a part takes: its own, but all of the last cache line if nothing lies behind it. */
@@ -351,14 +354,23 @@ uint64_t memory_plan(Program *p, bool here, uint64_t *floor, const Idx **form)
     uint64_t top;
 
     resolve(p);
-    n = find_pieces(p, here, piece);
-    for (uint32_t i = 0; i < n; i++)
-        extend_lives(piece[i]);
+    n = find_pieces(p, here, false, piece);
     *floor = p->arena_first + lower_bound(p, piece, n);
     *form = p->open ? place_open(p, piece, n) : NULL;
     if (p->open)
         return (uint64_t)idx_usual(*form);
     top = place_best(p, piece, n, p->arena_first, *floor);
+    for (uint32_t i = 0; i < n; i++)
+        piece[i]->root->offset = piece[i]->offset;
+    return top;
+}
+
+uint64_t memory_plan_own(Program *p, uint64_t begin)
+{
+    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
+    uint32_t n = find_pieces(p, false, true, piece);
+    uint64_t top = place_best(p, piece, n, begin, begin + lower_bound(p, piece, n));
+
     for (uint32_t i = 0; i < n; i++)
         piece[i]->root->offset = piece[i]->offset;
     return top;
