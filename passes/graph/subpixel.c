@@ -12,7 +12,8 @@
  *
  * Zeros cost products: 16 instead of 9 for 3x3 by 2.  So each place (row r, column) may have a
  * convolution of its own, with its own taps, which write parts of one memory (plan_views).  One for
- * all is taken where Winograd's algorithm makes it the cheaper one (4x4 by 2: windows of 3x3).
+ * all is taken where Winograd's algorithm makes it the cheaper one (4x4 by 2: windows of 3x3), or
+ * where the few channels of one place do not fill a vector.
  *
  * Channels of one place lie together and are filled up to whole blocks, if that is little, so that
  * interleaving moves vectors.  Results that the stride does not divide are cut.  A bias behind it
@@ -98,6 +99,17 @@ static int64_t products(const Part *a)
     return a->window[0] * a->window[1] * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]);
 }
 
+/* Vectors of products for a cell: of its channels, the last ones filled up, or, as a convolution of
+ * few outputs has it, of a row's cells. */
+static double vectors(const Subpixel *p, const Part *a, int64_t lanes)
+{
+    int64_t outs = p->filled * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]), row = p->cells[1];
+    double  channels = (double)ceil_div(outs, lanes);
+    double  cells = (double)(outs * ceil_div(row, lanes)) / (double)row;
+
+    return (double)(a->window[0] * a->window[1]) * (cells < channels ? cells : channels);
+}
+
 /* The constant that is rearranged: the weights themselves, or those that are dequantized (q->q). */
 static const Expr *weights_of(const Expr *w, Quantized *q)
 {
@@ -146,8 +158,8 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
 /* A convolution for each place, if that is cheaper than one for all; how many. */
 static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
 {
-    int64_t  own = 0, lanes = c->target->vector_bytes / 4;
-    double   one = (double)products(all);
+    int64_t  lanes = has_vectors(c->target) ? c->target->vector_bytes / 4 : 1;
+    double   own = 0, one;
     uint32_t n = 0;
     Machine  m = machine_of(c->target);
 
@@ -164,14 +176,15 @@ static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
             if (!find_window(p, a, k))
                 return parts[0] = *all, 1;
         }
-        own += products(a);
+        own += vectors(p, a, lanes);
     }
+    one = vectors(p, all, lanes);
     if (all->window[0] == 3 && all->window[1] == 3 && c->target->winograd && p->in % lanes == 0) {
         int64_t out[4] = {p->n, p->filled * p->s[0] * p->s[1], p->cells[0], p->cells[1]};
 
         one *= winograd_gain(c, out, p->in, lanes);
     }
-    if (one > limit_parts_gain(&m) * (double)own)
+    if (one > limit_parts_gain(&m) * own)
         return n;
     parts[0] = *all;
     return 1;
