@@ -39,6 +39,27 @@ bool     is_float(const Expr *e);
 uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 /* reshape, squeeze, expand_dims: another type for the same bytes. */
 bool is_view(const Expr *e);
+/* The axes of a transpose, in the order of its result. */
+void axes_of_transpose(const Expr *e, uint32_t *axes);
+
+/* view_axes.c: a tensor that views and transposes show another of.  Its dimensions but those of 1,
+ * in order, are parts of dimensions of `of`. */
+enum { MAX_PARTS = 16 };
+typedef struct {
+    const Idx *size;
+    uint32_t   dim, from; /* of which dimension of the result, of which of `of` */
+    uint32_t   place;     /* among all parts, in the order of `of` */
+} AxisPart;
+typedef struct {
+    const Expr *of; /* neither view nor transpose */
+    uint32_t    n;
+    AxisPart    part[MAX_PARTS];
+} ViewAxes;
+/* False where dimensions are cut otherwise than into whole parts, and where there are no cells. */
+bool view_axes(Ctx *c, const Expr *e, ViewAxes *v);
+/* Nothing is moved: it is `of` in another shape. */
+bool in_order(const ViewAxes *v);
+
 /* A concatenation or slice that plan_views made a view: no kernel, its operands' memory. */
 bool is_part_view(const Expr *e);
 /* A call of update_slice: no kernel where its first operand can be overwritten. */

@@ -1,33 +1,52 @@
-/* image_lines: what is computed cell by cell of lines, as they come of images of height 1, is
- * computed of these images.
+/* image_lines: what is computed of lines, as they come of images of height 1, is computed of these
+ * images.
  *
  *   %1 = squeeze(nn.conv2d(%0, const @w), axis=[2]);  nn.relu(nn.bias_add(%1, const @b))
- *     -> squeeze(nn.relu(nn.bias_add(nn.conv2d(%0, const @w), const @b)), axis=[2])
+ *     -> reshape(nn.relu(nn.bias_add(nn.conv2d(%0, const @w), const @b)))
+ *   nn.pad(reshape(transpose(%1: [1, 8, 1, 30], [0, 2, 3, 1])), pad_width=[0, 0, 2, 0, 0, 0])
+ *     -> reshape(transpose(nn.pad(%1, pad_width=[0, 0, 0, 0, 0, 0, 2, 0]), [0, 2, 3, 1]))
  *
- * A convolution of lines is one of images (ops/nn/conv1d.c), and views around it move nothing, but
- * a view between a kernel and what follows keeps them two kernels, and blocks of channels end at
- * it. So views go behind bias, activation and sum, where they meet that of the next convolution.
- * Operands that come otherwise are seen as images, too. */
+ * A convolution of lines is one of images (ops/nn/conv1d.c), and views and transposes around it
+ * move nothing or move it back, but one between a kernel and what follows keeps them two kernels,
+ * and blocks of channels end at it.  So they go behind bias, activation, sum, border and reduction,
+ * where they meet those of the next convolution and are gone.  The dimensions of lines come in any
+ * order, as frameworks have them.  Operands that come otherwise are seen as images, too. */
 #include "passes/graph/graph.h"
 
 #include <string.h>
 
 enum { MAX_IN = 2 };
+enum { NONE = -1, BATCH, CHANNELS, HEIGHT, WIDTH, IMAGE, LINES = IMAGE - 1 }; /* axes, ranks */
 
-/* The image, N C 1 W, of which lines, N C W, are a view; NULL: they are none. */
-static const Expr *image_of(const Expr *lines)
+/* Lines, which show an image N C 1 W. */
+typedef struct {
+    const Expr *image;
+    int         axis[LINES]; /* the image's, of each dimension; NONE: of one cell */
+} Lines;
+
+static bool is_one(const Type *t, uint32_t i)
 {
-    const Type *t = lines->type, *image;
-    int64_t     height;
+    int64_t v;
 
-    if (!is_view(lines) || !expr_has_shape(lines) || !expr_has_shape(call_arg(lines, 0)))
-        return NULL;
-    image = call_arg(lines, 0)->type;
-    if (t->n != 3 || image->n != 4 || !type_dim(image, 2, &height) || height != 1 ||
-        image->dims[0] != t->dims[0] || image->dims[1] != t->dims[1] ||
-        image->dims[3] != t->dims[2])
-        return NULL;
-    return call_arg(lines, 0);
+    return type_dim(t, i, &v) && v == 1;
+}
+
+static bool lines_of(Ctx *c, const Expr *e, Lines *l)
+{
+    ViewAxes v;
+
+    if (!expr_has_shape(e) || e->type->n != LINES || !view_axes(c, e, &v) || v.of == e ||
+        v.of->type->n != IMAGE || !is_one(v.of->type, HEIGHT))
+        return false;
+    *l = (Lines){v.of, {NONE, NONE, NONE}};
+    for (uint32_t i = 0; i < v.n; i++) {
+        const AxisPart *p = &v.part[i];
+
+        if (p->size != v.of->type->dims[p->from] || l->axis[p->dim] != NONE)
+            return false; /* cut, or two in one */
+        l->axis[p->dim] = (int)p->from;
+    }
+    return true;
 }
 
 static bool is_elementwise(const Op *op)
@@ -35,8 +54,7 @@ static bool is_elementwise(const Op *op)
     return op && (op->fusion == FUSE_ELEMWISE || op->fusion == FUSE_BROADCAST);
 }
 
-/* It computes images in blocks of channels: convolutions, pools, or what this pass made of their
- * results. */
+/* It computes images in blocks of channels: convolutions, pools, and what follows them. */
 static bool is_computed(const Map *made, const Expr *image)
 {
     const Op *op = call_op(image);
@@ -44,18 +62,72 @@ static bool is_computed(const Map *made, const Expr *image)
     return map_get(made, PTR_KEY(image)) || (op && op->block && !is_elementwise(op));
 }
 
-/* The same numbers beside an image: lines, and what broadcasts to them, get a height of 1. */
-static const Expr *beside_image(Ctx *c, const Expr *x)
-{
-    const Expr      *image = image_of(x);
-    ExpandDimsAttrs *a;
+/* ---- there and back ------------------------------------------------------------------------------ */
 
-    if (image || x->type->n < 2)
-        return image ? image : x;
-    a = ATTRS_NEW(c, ExpandDimsAttrs);
-    a->axis = (int64_t)x->type->n - 1;
-    return make1(c, "expand_dims", x, a, x->loc);
+/* x with its dimensions in the order of `at`; those that it names NONE come first. */
+static const Expr *ordered(Ctx *c, const Expr *x, const int *at, Loc loc)
+{
+    TransposeAttrs *a;
+    uint32_t        order[IMAGE], n = x->type->n, k = 0;
+    int64_t         axes[IMAGE];
+    int             last = NONE;
+    bool            moved = false;
+
+    for (int to = NONE; to < IMAGE; to++)
+        for (uint32_t i = 0; i < n; i++)
+            if (at[i] == to)
+                order[k++] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        axes[i] = order[i];
+        moved |= at[i] != NONE && at[i] < last;
+        last = at[i] != NONE ? at[i] : last;
+    }
+    if (!moved)
+        return x;
+    a = ATTRS_NEW(c, TransposeAttrs);
+    a->axes = ints_dup(c, axes, n);
+    return make1(c, "transpose", x, a, loc);
 }
+
+/* The same numbers beside the image: what broadcasts to lines broadcasts to it. */
+static const Expr *beside_image(Ctx *c, const Lines *l, const Expr *x)
+{
+    const Idx *dims[IMAGE], *one = idx_const(c->arith, 1);
+    int        at[LINES] = {NONE, NONE, NONE}, first = IMAGE;
+    Lines      other;
+    uint32_t   n = x->type->n;
+
+    if (lines_of(c, x, &other) && !memcmp(other.axis, l->axis, sizeof l->axis))
+        return other.image;
+    for (uint32_t i = 0; i < IMAGE; i++)
+        dims[i] = one;
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_one(x->type, i)) {
+            at[i] = l->axis[LINES - n + i];
+            dims[at[i]] = x->type->dims[i];
+            first = at[i] < first ? at[i] : first;
+        }
+    if (first == IMAGE || (n == 1 && first == WIDTH))
+        return x; /* one number, or one for each cell of a line, wherever it stands */
+    x = ordered(c, x, at, x->loc);
+    return make_reshape_to(c, x, (uint32_t)(IMAGE - first), dims + first, x ? x->loc : (Loc){0});
+}
+
+/* What was made of the image, as lines of type t. */
+static const Expr *as_lines(Ctx *c, Map *made, const Lines *l, const Expr *image, const Type *t)
+{
+    int at[IMAGE] = {NONE, NONE, NONE, NONE};
+
+    if (!image)
+        return NULL;
+    map_put(made, PTR_KEY(image), made);
+    for (int i = 0; i < LINES; i++)
+        if (l->axis[i] != NONE)
+            at[l->axis[i]] = i;
+    return make_reshape_to(c, ordered(c, image, at, image->loc), t->n, t->dims, image->loc);
+}
+
+/* ---- cell by cell -------------------------------------------------------------------------------- */
 
 /* Its attributes name a dimension. */
 static bool names_axis(const Op *op)
@@ -66,56 +138,154 @@ static bool names_axis(const Op *op)
     return false;
 }
 
-/* Cell by cell of lines; a bias is one of channels. */
-static bool is_cellwise(const Expr *e)
+/* A bias is one of channels. */
+static bool is_cellwise(const Expr *e, const Lines *l)
 {
     const Op *op = call_op(e);
 
-    if (!is_elementwise(op) || !op->block || !expr_has_shape(e) || e->type->n != 3)
+    if (!is_elementwise(op) || !op->block || call_nargs(e) > MAX_IN)
         return false;
     for (uint32_t i = 0; i < call_nargs(e); i++)
         if (!expr_has_shape(call_arg(e, i)))
             return false;
     if (call_is(e, "nn.bias_add"))
-        return axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, 3) == 1;
+        return l->axis[axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, LINES)] == CHANNELS;
     return !names_axis(op);
 }
 
-/* The same of images, as lines. */
-static const Expr *of_image(Ctx *c, Map *made, const Expr *e)
+static const Expr *cells_of_image(Ctx *c, Map *made, const Lines *l, const Expr *e)
 {
-    const Expr   *args[MAX_IN], *image;
-    const void   *attrs = e->u.attrs;
-    SqueezeAttrs *flat = ATTRS_NEW(c, SqueezeAttrs);
+    const Expr *args[MAX_IN];
+    const void *attrs = e->u.attrs;
+    bool        bias = call_is(e, "nn.bias_add");
 
     for (uint32_t i = 0; i < call_nargs(e); i++)
-        if (!(args[i] = beside_image(c, call_arg(e, i))))
+        if (!(args[i] = bias && i ? call_arg(e, i) : beside_image(c, l, call_arg(e, i))))
             return NULL;
-    if (call_is(e, "nn.bias_add")) {
+    if (bias) {
         BiasAddAttrs *a = ATTRS_COPY(c, BiasAddAttrs, e);
-        a->axis = 1;
+        a->axis = CHANNELS;
         attrs = a;
     }
-    image = expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc);
-    if (!image)
-        return NULL;
-    map_put(made, PTR_KEY(image), made);
-    flat->axis = ints_of(c, 1, 2);
-    return make1(c, "squeeze", image, flat, e->loc);
+    return as_lines(c, made, l, expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc),
+                    e->type);
+}
+
+/* ---- borders, reductions --------------------------------------------------------------------- */
+
+static const Expr *border_of_image(Ctx *c, Map *made, const Lines *l, const Expr *e)
+{
+    PadAttrs *a = ATTRS_COPY(c, PadAttrs, e);
+    int64_t   width[2 * IMAGE] = {0};
+
+    if (a->pad_width.n != 2 * LINES)
+        return e;
+    for (int i = 0; i < LINES; i++) {
+        const int64_t *w = a->pad_width.at + 2 * i;
+
+        if (l->axis[i] == NONE && (w[0] || w[1]))
+            return e;
+        if (l->axis[i] != NONE)
+            memcpy(width + 2 * l->axis[i], w, 2 * sizeof *w);
+    }
+    a->pad_width = ints_dup(c, width, 2 * IMAGE);
+    return as_lines(c, made, l, make1(c, "nn.pad", l->image, a, e->loc), e->type);
+}
+
+/* Of dimensions that the rest of the lines, in the image's order, does without. */
+static const Expr *reduction_of_image(Ctx *c, const Lines *l, const Expr *e)
+{
+    ReduceAttrs *a = ATTRS_COPY(c, ReduceAttrs, e);
+    int          left[LINES], last = NONE;
+    int64_t      axes[LINES];
+    const Expr  *y;
+
+    if (a->exclude || !a->axis.n || a->axis.n > LINES)
+        return e;
+    memcpy(left, l->axis, sizeof left);
+    for (uint32_t i = 0; i < a->axis.n; i++) {
+        uint32_t at = axis_from_front(a->axis.at[i], LINES);
+
+        if ((axes[i] = left[at]) == NONE)
+            return e;
+        left[at] = NONE;
+    }
+    for (int i = 0; i < LINES; i++) {
+        if (left[i] != NONE && left[i] < last)
+            return e;
+        last = left[i] != NONE ? left[i] : last;
+    }
+    a->axis = ints_dup(c, axes, a->axis.n);
+    a->keepdims = true;
+    y = expr_call(c, call_op(e), 1, &l->image, a, e->loc);
+    return y ? make_reshape_to(c, y, e->type->n, e->type->dims, e->loc) : NULL;
+}
+
+/* ---- views and transposes ------------------------------------------------------------------------ */
+
+/* Lines that were transposed and then seen as an image: an image that is transposed, since that may
+ * be done where its border is written, too.  Dimensions of 1 stand before the next of e, or first.
+ */
+static const Expr *transposed_image(Ctx *c, const ViewAxes *v, const Expr *e)
+{
+    TransposeAttrs *a = ATTRS_NEW(c, TransposeAttrs);
+    const Idx      *dims[IMAGE];
+    uint32_t        rank[IMAGE] = {0}, n = 0;
+    int64_t         axes[IMAGE];
+
+    for (uint32_t i = 0; i < v->n; i++) {
+        const AxisPart *p = &v->part[i];
+
+        if (i && v->part[i - 1].dim == p->dim)
+            return e; /* two in one */
+        for (uint32_t d = i ? v->part[i - 1].dim + 1 : 0; d <= p->dim; d++)
+            rank[d] = d < p->dim && !i ? 0 : p->place + 1;
+    }
+    for (uint32_t d = v->n ? v->part[v->n - 1].dim + 1 : 0; d < IMAGE; d++)
+        rank[d] = v->n + 1;
+    for (uint32_t r = 0; r <= v->n + 1; r++)
+        for (uint32_t d = 0; d < IMAGE; d++)
+            if (rank[d] == r) {
+                axes[d] = n;
+                dims[n++] = e->type->dims[d];
+            }
+    a->axes = ints_dup(c, axes, IMAGE);
+    return make1(c, "transpose", make_reshape_to(c, v->of, IMAGE, dims, e->loc), a, e->loc);
+}
+
+static const Expr *view(Ctx *c, const Expr *e)
+{
+    ViewAxes v;
+
+    if (!expr_has_shape(e) || !view_axes(c, e, &v))
+        return e;
+    if (in_order(&v))
+        return v.of->type == e->type ? v.of : e;
+    return is_view(e) && e->type->n == IMAGE && is_one(e->type, HEIGHT) &&
+                   call_arg(e, 0)->type->n == LINES
+               ? transposed_image(c, &v, e)
+               : e;
 }
 
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
 {
-    Map *made = user;
+    Map  *made = user;
+    Lines l;
 
     (void)was;
-    if (!is_cellwise(e) || call_nargs(e) > MAX_IN)
-        return e;
-    for (uint32_t i = 0; i < call_nargs(e); i++) {
-        const Expr *image = image_of(call_arg(e, i));
-
-        if (image && is_computed(made, image))
-            return of_image(c, made, e);
+    if (is_view(e) || call_is(e, "transpose"))
+        return view(c, e);
+    if (is_elementwise(call_op(e)) && call_nargs(e) && is_computed(made, call_arg(e, 0)))
+        map_put(made, PTR_KEY(e), made);
+    for (uint32_t i = 0; call_op(e) && expr_has_shape(e) && i < call_nargs(e) && i < MAX_IN; i++) {
+        if (!lines_of(c, call_arg(e, i), &l) || !is_computed(made, l.image))
+            continue;
+        if (same_dims(e->type, call_arg(e, i)->type) && is_cellwise(e, &l))
+            return cells_of_image(c, made, &l, e);
+        if (call_is(e, "nn.pad"))
+            return border_of_image(c, made, &l, e);
+        if (call_op(e)->attrs == &attrs_ReduceAttrs)
+            return reduction_of_image(c, &l, e);
     }
     return e;
 }

@@ -11,7 +11,4 @@ const Expr *simplify_pick(Ctx *c, const Expr *e);
  * of the tensor in order; NULL: it is not reversed. */
 const Expr *unreversed(Ctx *c, const Expr *e, uint32_t axis);
 
-/* The axes of a transpose, in the order of its result. */
-void axes_of_transpose(const Expr *e, uint32_t *axes);
-
 #endif

@@ -20,6 +20,7 @@
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
  *   nn.batch_matmul(x, y: [b, k, 1])  -> reshape(nn.batch_matmul(reshape(y), x, transpose_b))
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
+ *   nn.bias_add(nn.conv2d(x), zeros) -> nn.conv2d(x)      or another sum of products
  *   (x.0, x.1) of a pair x        -> x
  *   and what simplify_pick.c says of what picks or orders cells
  *
@@ -201,15 +202,6 @@ static const Expr *view(Ctx *c, const Expr *e)
         return e->type == x->type ? x : reshape_to(c, x, e->type, e->loc);
     }
     return e;
-}
-
-void axes_of_transpose(const Expr *e, uint32_t *axes)
-{
-    const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, e);
-    uint32_t              n = e->type->n;
-
-    for (uint32_t i = 0; i < n; i++)
-        axes[i] = a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
 }
 
 /* transpose(layout_transform(x, .., "NCHW"), axes) gives the permuted layout at once. */
@@ -429,11 +421,18 @@ static const Expr *viewed_bias_form(Ctx *c, const Expr *e)
     return e;
 }
 
-/* The axis of a bias counts from the front. */
+/* The axis of a bias counts from the front.  Zeros are none behind sums, which begin at 0 and so
+ * never are -0. */
 static const Expr *bias_axis(Ctx *c, const Expr *e)
 {
     const BiasAddAttrs *a = ATTRS_OF(BiasAddAttrs, e);
+    const Op           *op = call_op(call_arg(e, 0));
     BiasAddAttrs       *now;
+    double              v;
+
+    if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(call_arg(e, 0)) > 1 && is_float(e) &&
+        e->type == call_arg(e, 0)->type && expr_const_f(call_arg(e, 1), &v) && v == 0)
+        return call_arg(e, 0);
 
     if (a->axis >= 0 || *a->layout || !expr_has_shape(e))
         return e;
