@@ -2,8 +2,12 @@
  *
  * A blocked operand has shape (N, C/b, H, W, b); operands that broadcast along the channel, or are
  * scalars, are used as they are; a per-channel operand [C, 1, 1] is blocked here (a constant, as a
- * rule, so that folding does it once).  Surplus lanes of ragged channels must stay zero: operators
- * with f(0) = 0 (block_zero_*) keep them so, others are refused unless the block divides C. */
+ * rule, so that folding does it once).
+ *
+ * Ragged channels leave surplus lanes.  Those of floats must stay zero: operators with f(0) = 0
+ * (block_zero_*) keep them so, others are refused unless the block divides C.  Those of integers
+ * and bools may hold anything, since sums multiply them by zero; what makes floats of them clears
+ * them (block_cleared). */
 #include "ops/common.h"
 
 /* The channels of a plain NCHW type divide the block. */
@@ -12,6 +16,12 @@ static bool whole_blocks(const Type *t, uint32_t block)
     int64_t n;
 
     return t->n == 4 && type_dim(t, 1, &n) && n % block == 0;
+}
+
+/* Surplus lanes of the result, if there are any, may hold anything. */
+static bool any_lanes(const Expr *e, uint32_t block)
+{
+    return !dtype_is_float(e->type->dtype) || whole_blocks(e->type, block);
 }
 
 static const Expr *same_call(Ctx *c, const Expr *e, const Expr *const *args)
@@ -27,7 +37,32 @@ const Expr *block_zero_unary(Ctx *c, const Expr *e, const Expr *const *args, uin
 
 const Expr *block_unary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
-    return args[0]->type->n == 5 && whole_blocks(e->type, block) ? same_call(c, e, args) : NULL;
+    return args[0]->type->n == 5 && any_lanes(e, block) ? same_call(c, e, args) : NULL;
+}
+
+const Expr *block_cleared(Ctx *c, const Expr *e, const Expr *x, uint32_t block)
+{
+    BroadcastToAttrs     *to = NEW_ATTRS(c, BroadcastToAttrs);
+    LayoutTransformAttrs *a = NEW_ATTRS(c, LayoutTransformAttrs);
+    const Idx            *one = idx_const(c->arith, 1), **dims;
+    const Expr           *mask;
+
+    if (any_lanes(e, block) || dtype_is_float(call_arg(e, 0)->type->dtype))
+        return x;
+    dims = NEW_ARRAY(c->arena, const Idx *, 4);
+    for (uint32_t i = 0; i < 4; i++)
+        dims[i] = i == 1 ? e->type->dims[1] : one;
+    to->shape = (Dims){4, dims};
+    a->src_layout = "NCHW";
+    a->dst_layout = intern_printf(c->strings, "NCHW%uc", block);
+    mask = call1(c, "broadcast_to", expr_scalar(c, e->type->dtype, 1), to, e->loc);
+    mask = call1(c, "layout_transform", mask, a, e->loc);
+    return call2(c, "multiply", x, mask, NULL, e->loc);
+}
+
+const Expr *block_cast(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return args[0]->type->n == 5 ? block_cleared(c, e, same_call(c, e, args), block) : NULL;
 }
 
 const Expr *block_clip(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
@@ -81,16 +116,17 @@ static const Expr *broadcast(Ctx *c, const Expr *e, const Expr *const *args, uin
     enum { MOST = 3 };
     const Expr *now[MOST];
     uint32_t    n = call_nargs(e);
-    bool        any = false, product = call_is(e, "multiply"); /* zero times a finite number */
+    bool        any = false;
+    bool zero = !call_is(e, "multiply") && dtype_is_float(e->type->dtype); /* not 0 * finite */
 
-    if (e->type->n != 4 || (!keeps && !whole_blocks(e->type, block)))
+    if (e->type->n != 4 || (!keeps && !any_lanes(e, block)))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         any |= args[i]->type->n == 5;
     if (!any || n > MOST)
         return NULL;
     for (uint32_t i = 0; i < n; i++) {
-        now[i] = args[i]->type->n == 5 ? args[i] : beside(c, args[i], e->type, block, !product);
+        now[i] = args[i]->type->n == 5 ? args[i] : beside(c, args[i], e->type, block, zero);
         if (!now[i])
             return NULL;
     }
@@ -116,10 +152,16 @@ const Expr *block_broadcast(Ctx *c, const Expr *e, const Expr *const *args, uint
     return broadcast(c, e, args, block, false);
 }
 
-/* Cells of one row of numbers, by blocked positions; surplus lanes would be its first one. */
+/* Integers by zeros would trap. */
+const Expr *block_quotient(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return whole_blocks(e->type, block) ? broadcast(c, e, args, block, false) : NULL;
+}
+
+/* Cells of one row of numbers, by blocked positions; surplus lanes would be some of them. */
 const Expr *block_take(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
-    return args[0]->type->n == 1 && args[1]->type->n == 5 && whole_blocks(e->type, block)
+    return args[0]->type->n == 1 && args[1]->type->n == 5 && any_lanes(e, block)
                ? same_call(c, e, args)
                : NULL;
 }

@@ -74,6 +74,8 @@ const Expr *call1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc 
 const Expr *call2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
 const Expr *call_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
 const Expr *call_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
+/* x, in blocks, which call e of integers became, with zeros in surplus lanes if it is of floats. */
+const Expr *block_cleared(Ctx *c, const Expr *e, const Expr *x, uint32_t block);
 /* Attributes of a call as its operator's struct. */
 #define ATTRS(T, e) ((const T *)(e)->u.attrs)
 #define NEW_ATTRS(c, T) ((T *)attrs_new((c), &attrs_##T))

@@ -86,20 +86,23 @@ bool te_pad(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **
 
 /* In blocks of channels.  Behind the channels are the surplus lanes of the last block, which hold
  * zeros, and blocks more: 28 channels padded by 4 are the same bytes in blocks of 8.  Surplus lanes
- * must stay zeros. */
+ * of floats must stay zeros, those of integers may hold anything (ops/block.c). */
 const Expr *block_pad(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
     const PadAttrs *a = ATTRS(PadAttrs, e);
     PadAttrs       *b = DUP_ARRAY(c->arena, a, 1);
     const int64_t  *width = a->pad_width.at;
     int64_t         was, is, blocks[10] = {0};
-    bool            constant = !strcmp(a->pad_mode, "constant"), any = false, whole;
+    bool            constant = !strcmp(a->pad_mode, "constant"), any = false, whole, zeros;
 
     if (args[0]->type->n != 5 || e->type->n != 4 || !type_dim(call_arg(e, 0)->type, 1, &was) ||
         !type_dim(e->type, 1, &is))
         return NULL;
     whole = was % block == 0 && is % block == 0;
-    if (constant && a->pad_value != 0 && !whole)
+    zeros = dtype_is_float(e->type->dtype);
+    if (constant && a->pad_value != 0 && !whole && zeros)
+        return NULL;
+    if (!zeros && !whole && (width[2] || width[3]))
         return NULL;
     if ((width[2] || width[3]) && (!constant || width[2] < 0 || width[3] < 0 || width[2] % block))
         return NULL;

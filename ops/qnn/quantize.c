@@ -232,5 +232,5 @@ const Expr *block_quantized(Ctx *c, const Expr *e, const Expr *const *args, uint
     for (uint32_t i = 1; i < call_nargs(e); i++)
         if (args[i]->type->n > 1 || (is_vector(args[i]) && !along))
             return NULL;
-    return expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc);
+    return block_cleared(c, e, expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc), block);
 }

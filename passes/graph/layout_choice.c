@@ -37,10 +37,10 @@ typedef struct {
 
 /* ---- what things cost ----------------------------------------------------------------------- */
 
-/* f32, and what quantized networks are made of. */
+/* f32, and what quantized networks are made of, choices between integers included. */
 static bool blocks_well(DType t)
 {
-    return dtype_eq(t, DT_F32) || dtype_is_int(t);
+    return dtype_eq(t, DT_F32) || dtype_is_int(t) || dtype_is_bool(t);
 }
 
 bool image_dims(const Type *t, int64_t dims[4])
