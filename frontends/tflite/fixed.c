@@ -63,12 +63,25 @@ static const Expr *high_product(const Build *b, const Expr *x, const Expr *times
     return build_cast(b, by(b, "right_shift", by(b, "add", x, 1 << 30), 31), DT_I32);
 }
 
-const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const TfliteFixed *f,
-                         int64_t each)
+/* x / 2^bits, x being at most 2^30 from 0 and all bits from 1 to 31: x + half - (x < 0) >> bits. */
+static const Expr *rounded_small(const Build *b, const Expr *x, int64_t cells, const int32_t *bits)
+{
+    int32_t    *half = NEW_ARRAY(b->c->arena, int32_t, (size_t)cells);
+    const Expr *y = by(b, "right_shift", x, 31);
+
+    for (int64_t i = 0; i < cells; i++)
+        half[i] = 1 << (bits[i] - 1);
+    y = build_add(b, y, build_const(b, DT_I32, cells > 1, &cells, half));
+    return build2(b, "right_shift", build_add(b, x, y),
+                  build_const(b, DT_I32, cells > 1, &cells, bits), NULL);
+}
+
+const Expr *tflite_times(const Build *b, const Expr *x, int64_t most, uint32_t n,
+                         const TfliteFixed *f, int64_t each)
 {
     int64_t     cells = n * each, *times = NEW_ARRAY(b->c->arena, int64_t, (size_t)cells);
     int32_t    *bits = NEW_ARRAY(b->c->arena, int32_t, (size_t)cells);
-    bool        shifted = false;
+    bool        shifted = false, all = true;
     const Expr *y;
 
     for (int64_t i = 0; i < cells; i++) {
@@ -77,8 +90,11 @@ const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const Tflite
         times[i] = at->times * (INT64_C(1) << (at->shift > 0 ? at->shift : 0));
         bits[i] = at->shift < 0 ? -at->shift : 0;
         shifted |= bits[i] > 0;
+        all &= bits[i] > 0;
     }
     y = high_product(b, x, build_const(b, DT_I64, cells > 1, &cells, times));
+    if (all && most <= 1 << 30)
+        return rounded_small(b, y, cells, bits);
     return shifted ? tflite_rounded_by(b, y, build_const(b, DT_I32, cells > 1, &cells, bits)) : y;
 }
 
@@ -86,11 +102,13 @@ const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const Tflite
 const Expr *tflite_times_byte(const Build *b, const Expr *x, int bits, const TfliteFixed *f)
 {
     int         down = 31 - bits;
+    int32_t     shift = -f->shift;
     const Expr *high = by(b, "multiply", x, (double)(f->times >> 16 << (16 - down)));
     const Expr *low = by(b, "multiply", x, (double)(f->times & 0xffff));
 
     low = by(b, "right_shift", by(b, "add", low, 1 << (down - 1)), down);
-    return tflite_rounded(b, build_add(b, high, low), -f->shift);
+    high = build_add(b, high, low);
+    return shift > 0 ? rounded_small(b, high, 1, &shift) : high;
 }
 
 const Expr *tflite_saturated(const Build *b, const Expr *x, DType t)

@@ -182,11 +182,12 @@ static float real_rsqrt(float x)
 
 /* ---- arithmetic ----------------------------------------------------------------------------------- */
 
+/* x: a byte or word less a zero point. */
 static const Expr *times(const TfliteNode *n, const Expr *x, double v)
 {
     TfliteFixed f;
 
-    return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, 1, &f, 1) : NULL;
+    return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, 1 << 16, 1, &f, 1) : NULL;
 }
 
 static const Expr *rescaled(const TfliteNode *n, const Expr *x)
@@ -292,7 +293,7 @@ static const Expr *rsqrt(const TfliteNode *n, const Expr *x)
         return NULL;
     y = tflite_times_root(b, build_scalar(b, x, 1 << FINE), &root);
     f.shift -= FINE;
-    y = tflite_times(b, build_reshape(b, y, 1, &cells), 1, &f, 1);
+    y = tflite_times(b, build_reshape(b, y, 1, &cells), TFLITE_ANY, 1, &f, 1);
     none = build2(b, "equal", x, build_scalar(b, x, 0), NULL);
     return y ? build_where(b, none, build_scalar(b, y, 255), y) : NULL;
 }

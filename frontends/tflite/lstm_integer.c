@@ -228,7 +228,7 @@ static const Expr *scaled(const Integer *l, const Build *b, const Expr *x, uint3
     below = x ? build2(b, "greater", x, build_scalar(b, x, 0), NULL) : NULL;
     x = build_where(b, below, by(b, "add", x, 512), by(b, "add", x, -512));
     x = build_cast(b, by(b, "divide", x, 1024), DT_I32);
-    return words(b, tflite_times(b, x, 1, &l->of_norm[i], 1));
+    return words(b, tflite_times(b, x, TFLITE_ANY, 1, &l->of_norm[i], 1));
 }
 
 /* Gate i of g [N, gates * H] behind its function. */
@@ -241,7 +241,7 @@ static const Expr *gate(const Integer *l, const Build *b, const Expr *g, const E
 
     if (k->peephole[i]) {
         p = build_mul(b, c, integers(k, at->cell + (i == O_GATE ? 2 : i), k->H));
-        x = words(b, build_add(b, x, tflite_times(b, p, 1, &l->of_cell[i], 1)));
+        x = words(b, build_add(b, x, tflite_times(b, p, TFLITE_ANY, 1, &l->of_cell[i], 1)));
     }
     if (k->factor)
         x = scaled(l, b, x, i);
@@ -260,12 +260,12 @@ static const Expr *state_of(const Integer *l, const Build *b, const Expr *o, con
     const Layer *k = l->k;
     const Expr  *h = tflite_fixed_tanh(b, c, 15 + l->cell);
 
-    h = tflite_times(b, build_mul(b, o, h), 1, &l->hidden, 1);
+    h = tflite_times(b, build_mul(b, o, h), TFLITE_ANY, 1, &l->hidden, 1);
     h = tflite_saturated(b, by(b, "add", h, l->zero_hidden), DT_I8);
     if (!k->projection)
         return h;
     h = build_add(b, sums(b, h, l->zero_hidden, l->projection), l->projection_bias);
-    h = by(b, "add", tflite_times(b, h, 1, &l->projected, 1), l->zero_state);
+    h = by(b, "add", tflite_times(b, h, TFLITE_ANY, 1, &l->projected, 1), l->zero_state);
     return limited(b, tflite_saturated(b, h, DT_I8), l->state_limit);
 }
 
@@ -277,8 +277,8 @@ static bool integer_round(const Build *b, void *user, const Expr *i, const Expr 
     const Layer   *k = l->k;
     const Expr    *g = wide(b, build_take(b, in[2], i, 0)), *c = wide(b, in[1]), *f, *x;
 
-    x = tflite_times(b, sums(b, in[0], l->zero_state, l->r), k->gates, l->of_state + k->first,
-                     k->H);
+    x = tflite_times(b, sums(b, in[0], l->zero_state, l->r), TFLITE_ANY, k->gates,
+                     l->of_state + k->first, k->H);
     g = words(b, build_add(b, g, x));
     f = gate(l, b, g, c, F_GATE);
     x = k->first == I_GATE ? gate(l, b, g, c, I_GATE)
@@ -311,7 +311,7 @@ static const Expr *data_part(const Integer *l)
              of_gates(k, k->at->weights));
     if (!k->factor)
         x = build_add(b, x, of_gates(k, k->at->biases));
-    x = tflite_times(b, x, k->gates, l->of_data + k->first, k->H);
+    x = tflite_times(b, x, TFLITE_ANY, k->gates, l->of_data + k->first, k->H);
     return build_reshape_to(b, tflite_saturated(b, x, DT_I16), 3, steps);
 }
 

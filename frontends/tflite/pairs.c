@@ -32,11 +32,14 @@ static const Expr *centred(const TfliteNode *n, uint32_t i)
               (double)tflite_zero(tflite_in(n, i), 0));
 }
 
+/* Sums, differences and products of operands of 8 and 16 bits stay within that. */
+#define MOST (1 << 30)
+
 static const Expr *times(const TfliteNode *n, const Expr *x, double v)
 {
     TfliteFixed f;
 
-    return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, 1, &f, 1) : NULL;
+    return tflite_fixed(n, v, &f) ? tflite_times(&n->b, x, MOST, 1, &f, 1) : NULL;
 }
 
 bool tflite_activated_steps(TfliteNode *n, const Expr *y)
@@ -104,37 +107,67 @@ static bool sum_by_powers(TfliteNode *n)
     return true;
 }
 
-/* Both operands in 2^-bits of twice the larger scale, and what stands for 1 in the result then. */
-static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
+/* What brings both operands to 2^-bits of twice the larger scale, and what stands for 1 there. */
+static bool common_scale(TfliteNode *n, int bits, TfliteFixed *f, double *one)
 {
     double scale[2] = {scale_of(n, 0), scale_of(n, 1)}, larger = 2 * fmax(scale[0], scale[1]);
 
     if (!(larger > 0 && out_scale(n) > 0) || larger >= ldexp(out_scale(n), 30))
         return tflite_error(n, E_UNSUPPORTED, "scales %g and %g for a result of %g", scale[0],
                             scale[1], (double)out_scale(n));
-    for (uint32_t i = 0; i < 2; i++) {
-        TfliteFixed f;
-
-        x[i] = centred(n, i);
-        if (!tflite_fixed(n, scale[i] / larger, &f))
-            return false;
-        if (expr_dtype(n->in[i]).bits == 8 && bits >= 15)
-            x[i] = tflite_times_byte(&n->b, x[i], bits, &f);
-        else
-            x[i] = tflite_times(&n->b, by(&n->b, "left_shift", x[i], bits), 1, &f, 1);
-    }
     *one = ldexp(larger, -bits);
+    return tflite_fixed(n, scale[0] / larger, &f[0]) && tflite_fixed(n, scale[1] / larger, &f[1]);
+}
+
+static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
+{
+    TfliteFixed f[2];
+
+    if (!common_scale(n, bits, f, one))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = centred(n, i);
+        if (expr_dtype(n->in[i]).bits == 8 && bits >= 15)
+            x[i] = tflite_times_byte(&n->b, x[i], bits, &f[i]);
+        else
+            x[i] = tflite_times(&n->b, by(&n->b, "left_shift", x[i], bits), MOST, 1, &f[i], 1);
+    }
     return x[0] && x[1];
+}
+
+/* Of bytes: the same for all pairs of them by one product each, where there are such factors. */
+static const Expr *sum_by_line(TfliteNode *n, int bits)
+{
+    const Build *b = &n->b;
+    TfliteSum    s = {.bits = bits, .minus = !strcmp(n->row->name, "SUB")};
+    TfliteLine   line;
+    DType        t = expr_dtype(n->in[0]);
+    const Expr  *x[2];
+    double       one;
+
+    s.least = (int)dtype_min(t);
+    s.zero = (int)tflite_zero(tflite_out(n, 0), 0);
+    for (uint32_t i = 0; i < 2; i++)
+        s.from[i] = (int)tflite_zero(tflite_in(n, i), 0);
+    if (!common_scale(n, bits, s.of, &one) || !tflite_fixed(n, one / (double)out_scale(n), &s.to) ||
+        !tflite_line(b->c, &s, &line))
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++)
+        x[i] = by(b, "multiply", build_cast(b, n->in[i], DT_I32), line.times[i]);
+    return by(b, "right_shift", by(b, "add", build_add(b, x[0], x[1]), line.add), line.bits);
 }
 
 static bool sum(TfliteNode *n)
 {
-    int         bits = expr_dtype(n->in[0]).bits == 8 ? 20 : 15;
-    const Expr *x[2];
+    bool        bytes = expr_dtype(n->in[0]).bits == 8;
+    int         bits = bytes ? 20 : 15;
+    const Expr *x[2], *y;
     double      one;
 
     if (sum_by_powers(n))
         return activated(n, n->out[0]);
+    if (bytes && (y = sum_by_line(n, bits)))
+        return tflite_activated_steps(n, y);
     return alike(n, bits, x, &one) &&
            activated(n, times(n, build2(&n->b, n->row->relay, x[0], x[1], NULL),
                               one / (double)out_scale(n)));
@@ -174,15 +207,18 @@ bool tflite_squared_difference(TfliteNode *n)
 
 /* ---- others ---------------------------------------------------------------------------------------- */
 
-/* Both in units of their own, as far as 8 bits more than they have tell them apart. */
+/* Both in units, as far as 8 bits more than they have tell them apart; where these tell all numbers
+ * of one scale apart, and for the order of 16 bits, they are compared as they are. */
 bool tflite_comparison(TfliteNode *n)
 {
     enum { BITS = 8 };
     const Expr *x[2] = {n->in[0], n->in[1]};
+    bool        order = strcmp(n->row->relay, "equal") && strcmp(n->row->relay, "not_equal"), as_is;
 
-    if (n->raw && !tflite_same_quantization(tflite_in(n, 0), tflite_in(n, 1)))
-        for (uint32_t i = 0; i < 2; i++)
-            x[i] = times(n, by(&n->b, "left_shift", centred(n, i), BITS), (double)scale_of(n, i));
+    as_is = !n->raw || (tflite_same_quantization(tflite_in(n, 0), tflite_in(n, 1)) &&
+                        ((order && expr_dtype(x[0]).bits == 16) || scale_of(n, 0) >= 1.0F / 256));
+    for (uint32_t i = 0; i < 2 && !as_is; i++)
+        x[i] = times(n, by(&n->b, "left_shift", centred(n, i), BITS), (double)scale_of(n, i));
     return tflite_done(n, build2(&n->b, n->row->relay, x[0], x[1], NULL));
 }
 

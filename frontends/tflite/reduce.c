@@ -45,7 +45,8 @@ static const Expr *sum_steps(TfliteNode *n, uint32_t count, const int64_t *axes,
     }
     y = reduced(n, "sum", build_cast(b, n->in[0], DT_I32), count, axes, keep);
     y = build_by(b, "subtract", y, (double)(tflite_zero(in, 0) * cells));
-    y = build_by(b, "add", tflite_times(b, y, 1, &f, 1), (double)tflite_zero(out, 0));
+    y = build_by(b, "add", tflite_times(b, y, cells << t.bits, 1, &f, 1),
+                 (double)tflite_zero(out, 0));
     return tflite_saturated(b, y, t);
 }
 

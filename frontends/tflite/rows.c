@@ -135,7 +135,7 @@ static const Expr *exponentials(const TfliteNode *n, double beta)
         there[i] = i <= least;
         x[i] = there[i] ? -i : 0;
     }
-    y = tflite_times(b, build_const(b, DT_I32, 1, &cells, x), 1, &f, 1);
+    y = tflite_times(b, build_const(b, DT_I32, 1, &cells, x), TFLITE_ANY, 1, &f, 1);
     y = build_mul(b, tflite_fixed_exp(b, y, WHOLE), build_const(b, DT_I32, 1, &cells, there));
     return y && build_fold(b, y) ? build_fold(b, y) : y;
 }

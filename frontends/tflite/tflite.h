@@ -17,6 +17,7 @@
  *   random.c window.c volume.c stablehlo.c control.c
  *                converters by family
  *   fixed.c      numbers of fixed point, as the reference kernels compute with them
+ *   line.c       sums of bytes in fewer operations, with the same results
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
  *
@@ -269,9 +270,11 @@ typedef struct {
 
 /* From 0 to 2^30, else an error. */
 bool tflite_fixed(const TfliteNode *n, double v, TfliteFixed *out);
-/* x, in i32, times n factors, each of which is for that many columns of the last dimension. */
-const Expr *tflite_times(const Build *b, const Expr *x, uint32_t n, const TfliteFixed *f,
-                         int64_t each);
+#define TFLITE_ANY INT64_MAX
+/* x, in i32 and at most so far from 0, times n factors, each of which is for that many columns of
+ * the last dimension. */
+const Expr *tflite_times(const Build *b, const Expr *x, int64_t most, uint32_t n,
+                         const TfliteFixed *f, int64_t each);
 /* The same of x * 2^bits, x having up to 9 bits, `bits` being from 15 on, and a factor below 1. */
 const Expr *tflite_times_byte(const Build *b, const Expr *x, int bits, const TfliteFixed *f);
 const Expr *tflite_rounded(const Build *b, const Expr *x, int bits); /* x / 2^bits */
@@ -299,6 +302,23 @@ typedef struct {
 } TfliteRoot;
 bool        tflite_inverse_root(const Build *b, const Expr *x, int64_t axis, TfliteRoot *out);
 const Expr *tflite_times_root(const Build *b, const Expr *x, const TfliteRoot *root);
+
+/* ---- line.c ---------------------------------------------------------------------------------------- */
+
+/* x times 2^bits and a factor, plus or minus the same of y, both of 8 bits less their zero points;
+ * that times another factor, from the zero point of the result on. */
+typedef struct {
+    TfliteFixed of[2], to;
+    int         bits, least, zero, from[2]; /* least: of the type */
+    bool        minus;
+} TfliteSum;
+/* x * times[0] + y * times[1] + add >> bits. */
+typedef struct {
+    int32_t times[2], add;
+    int     bits;
+} TfliteLine;
+/* Equal for all pairs of bytes, within the bounds of the type; false: none was found. */
+bool tflite_line(Ctx *c, const TfliteSum *s, TfliteLine *out);
 
 /* ---- functions.c ----------------------------------------------------------------------------------- */
 

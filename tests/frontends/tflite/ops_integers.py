@@ -84,10 +84,10 @@ def pairs(r, dtype):
     k, shape = Bits(dtype), (4, 8, 24)
     m, feeds = Model(), []
 
-    def pair(op, name, out, zero_out, options=None, by=0.6, row=False, zero_y=None, output=dtype, version=k.version, **fields):
+    def pair(op, name, out, zero_out, options=None, by=0.6, row=False, zero_y=None, output=dtype, version=k.version, scale=k.scale, **fields):
         zy = k.zero if zero_y is None else zero_y
         shape_y = shape[-1:] if row else shape
-        x, y = m.input(name + "_x", shape, dtype, scale=k.scale, zero=k.zero), m.input(name + "_y", shape_y, dtype, scale=k.scale * by, zero=zy)
+        x, y = m.input(name + "_x", shape, dtype, scale=scale, zero=k.zero), m.input(name + "_y", shape_y, dtype, scale=scale * by, zero=zy)
         to = m.output(name, shape, output, **(dict(scale=out, zero=zero_out) if output == dtype else {}))
         m.op(op, [x, y], to, options, version=version, **fields)
         feeds.extend((steps(r, shape, dtype), steps(r, shape_y, dtype)))
@@ -99,6 +99,7 @@ def pairs(r, dtype):
         pair(op, op.lower() + "_alike", s, z, o, 1)
         pair(op, op.lower() + "_row", s * 0.3, two, o, 2.3, row=True, fusedActivationFunction=1)
         pair(op, op.lower() + "_relu6", 6 / 255 if not k.words else 6 / 32767, z, o, 0.1, fusedActivationFunction=3)
+        pair(op, op.lower() + "_half", s * 2, z, o, 1)
     product = s * s * (60 if not k.words else 20000)
     pair("MUL", "mul", product, z, "MulOptions", zero_y=two)
     pair("MUL", "mul_row", product / 3, two, "MulOptions", row=True, fusedActivationFunction=1)
@@ -106,8 +107,10 @@ def pairs(r, dtype):
     for op in ("MAXIMUM", "MINIMUM"):
         pair(op, op.lower(), s, z, "MaximumMinimumOptions", 1, version=max(k.version, 2) if not k.words else 4)
     for op in ("LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"):
-        for name, by in (("", 0.6), ("_alike", 1)) if not k.words else (("_alike", 1),):  # LiteRT 2.3 does not read scales of 16 bits
-            pair(op, op.lower() + name, 0, 0, None, by, output="bool", version=2)
+        for name, by, scale in (("", 0.6, s), ("_alike", 1, s), ("_coarse", 1, s / 50)):
+            if k.words and by != 1 and "EQUAL" not in (op, op[4:]):  # LiteRT 2.3 does not read their scales
+                continue
+            pair(op, op.lower() + name, 0, 0, None, by, output="bool", version=2, scale=scale)
     if dtype == "int8":
         pair("SQUARED_DIFFERENCE", "squared", s * s * 40, z, "SquaredDifferenceOptions", version=2)
         pair("SQUARED_DIFFERENCE", "squared_row", s * s * 90, two, "SquaredDifferenceOptions", 1.8, row=True, version=2)

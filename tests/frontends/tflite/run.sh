@@ -31,6 +31,12 @@ for model in step_*.tflite words_*.tflite; do
     *) float_sums "$model" 0 ;;
     esac
 done
+# Sums of bytes are products of 32 bits.
+found=$("$tvmcc" -E words_pairs_8.tflite -o - | grep -cE 'multiply\(.*_i64\) loc\(.*:(add|sub)[_a-z0-9]*"\)')
+if [ "$found" != 0 ]; then
+    echo "FAIL words_pairs_8.tflite: $found products of sums in 64 bits"
+    failed=$((failed + 1))
+fi
 # How many transposes and changes of the layout a model is left with.
 transposes() { # model, how many, of which calls
     found=$("$tvmcc" -c "$1" -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 | grep -cE "$3")
