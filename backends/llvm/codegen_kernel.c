@@ -150,13 +150,6 @@ static void buffer_attrs(Gen *g, const Func *f, uint32_t i, uint32_t at)
         gen_attr(g, g->fn, at, "readonly", 0);
 }
 
-static void string_attr(Gen *g, const char *name, const char *value)
-{
-    LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(g->lc, name, (unsigned)strlen(name), value,
-                                                      (unsigned)strlen(value)));
-}
-
 /* What a launch need not pass beside the arguments, nor set up, on AMD's GPUs. */
 static void spare_inputs(Gen *g)
 {
@@ -168,10 +161,10 @@ static void spare_inputs(Gen *g)
                                        "workitem-id-x",  "workitem-id-y",  "workitem-id-z"};
 
     for (size_t i = 0; i < COUNT(always); i++)
-        string_attr(g, arena_printf(g->a, "amdgpu-no-%s", always[i]), "");
+        gen_string_attr(g, g->fn, arena_printf(g->a, "amdgpu-no-%s", always[i]), "");
     for (int i = 0; i < 6; i++)
         if (!g->axis[i < 3 ? AXIS_BLOCK_X + i : AXIS_THREAD_X + i - 3])
-            string_attr(g, arena_printf(g->a, "amdgpu-no-%s", axes[i]), "");
+            gen_string_attr(g, g->fn, arena_printf(g->a, "amdgpu-no-%s", axes[i]), "");
 }
 
 /* Blocks have so many threads, along each axis; 0: a run decides. */
@@ -188,13 +181,13 @@ static void launch_bounds(Gen *g, const Func *f)
     }
     if (g->arch == ARCH_AMDGPU) {
         spare_inputs(g);
-        string_attr(
-            g, "amdgpu-flat-work-group-size",
+        gen_string_attr(
+            g, g->fn, "amdgpu-flat-work-group-size",
             all ? arena_printf(g->a, "%llu,%llu", (unsigned long long)all, (unsigned long long)all)
                 : arena_printf(g->a, "1,%u", t->max_threads));
-        string_attr(g, "uniform-work-group-size", "true");
+        gen_string_attr(g, g->fn, "uniform-work-group-size", "true");
         if (t->warp == 64)
-            string_attr(g, "target-features", "+wavefrontsize64");
+            gen_string_attr(g, g->fn, "target-features", "+wavefrontsize64");
         return;
     }
     for (int i = 0; i < 3 && all; i++) {

@@ -247,13 +247,8 @@ static void define_data(Gen *g, const Data *d)
 /* Code that runs before the CPU was asked is for any of its architecture. */
 static void for_any_cpu(Gen *g, LLVMValueRef fn)
 {
-    static const char *const attr[2][2] = {{"target-cpu", "x86-64"}, {"target-features", "+sse2"}};
-
-    for (size_t i = 0; i < COUNT(attr); i++)
-        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                LLVMCreateStringAttribute(g->lc, attr[i][0],
-                                                          (unsigned)strlen(attr[i][0]), attr[i][1],
-                                                          (unsigned)strlen(attr[i][1])));
+    gen_string_attr(g, fn, "target-cpu", "x86-64");
+    gen_string_attr(g, fn, "target-features", "+sse2");
 }
 
 static void declare_entry(Gen *g, const Func *f, const char *header)

@@ -180,6 +180,8 @@ LLVMValueRef      gen_i32(Gen *g, int64_t v);
 LLVMValueRef      gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 LLVMBasicBlockRef gen_bb(Gen *g, const char *name);
 void gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v);
+/* ... of a function, by the name that targets give it. */
+void gen_string_attr(Gen *g, LLVMValueRef fn, const char *name, const char *value);
 /* A call of an intrinsic, by the types that it is overloaded on: any number, or one. */
 LLVMValueRef gen_intrinsic_of(Gen *g, const char *name, size_t nover, LLVMTypeRef *over, uint32_t n,
                               LLVMValueRef *args);
