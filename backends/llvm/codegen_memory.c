@@ -125,6 +125,14 @@ static const Prim *extremum_step(const StoreData *s)
     return extremum && dtype_is_float(v->dtype) && is_own(s, v->kids[0]) ? v : NULL;
 }
 
+/* `%sum = fma(a, b, %sum)`, a sum in a register. */
+static const Prim *sum_step(const StoreData *s)
+{
+    const Prim *v = s->value;
+
+    return v->kind == PRIM_FMA && s->buffer->scope == SCOPE_REG && is_own(s, v->kids[2]) ? v : NULL;
+}
+
 static void store_past_caches(Gen *g, LLVMValueRef store)
 {
     LLVMValueRef one = gen_i32(g, 1);
@@ -144,6 +152,7 @@ void gen_store(Gen *g, const StoreData *s)
         return;
     }
     g->step = extremum_step(s);
+    g->step = g->step ? g->step : sum_step(s);
     LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
     uint32_t     align;
 

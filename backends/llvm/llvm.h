@@ -161,9 +161,10 @@ typedef struct Gen {
     GenMemo           stmt;    /* prims, and indices that load */
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
-    const Prim       *step;    /* the store at hand makes this step of a reduction to an extremum */
-    bool              narrow;  /* a kernel of a GPU whose indices have 32 bits */
-    const Idx        *axis[AXIS_COUNT]; /* ... extents of its launch */
+    const Prim *step;  /* the store at hand makes this step of a reduction: an extremum, a sum in a
+                          register */
+    bool       narrow; /* a kernel of a GPU whose indices have 32 bits */
+    const Idx *axis[AXIS_COUNT]; /* ... extents of its launch */
 } Gen;
 
 /* An empty module for the functions of `tir`; NULL with an error recorded. */
