@@ -217,18 +217,14 @@ static int64_t channels_of(const Subpixel *p, const Part *a)
            (a->r1[1] - a->r0[1]);
 }
 
-/* A number for each channel of a part, `rest` for those that fill it up; the one number of all as
- * it is. */
+/* A number for each channel of a part, `rest` for those that fill it up. */
 static const Expr *repeated(Ctx *c, const Subpixel *p, const Part *a, const Expr *k, double rest)
 {
-    int64_t  n = channels_of(p, a), cells;
+    int64_t  n = channels_of(p, a);
     DType    t = k->type->dtype;
     size_t   cell = (size_t)dtype_bytes(t);
-    uint8_t *to;
+    uint8_t *to = arena_alloc(c->arena, (size_t)n * cell);
 
-    if (type_elems(k->type, &cells) && cells == 1)
-        return k;
-    to = arena_alloc(c->arena, (size_t)n * cell);
     for (int64_t o = 0; o < n; o++) {
         int64_t of, r[2];
 
@@ -241,6 +237,17 @@ static const Expr *repeated(Ctx *c, const Subpixel *p, const Part *a, const Expr
                       const_new(c, k->u.constant->name, type_tensor_i64(c, t, 1, &n),
                                 (Bytes){to, (size_t)n * cell}),
                       k->loc);
+}
+
+/* A scale or a zero; one for several channels stays as it is. */
+static const Expr *repeated_scale(Ctx *c, const Subpixel *p, const Part *a, const Expr *k,
+                                  double rest)
+{
+    int64_t cells;
+
+    if (!k->type->n || (type_elems(k->type, &cells) && cells < p->groups * p->out))
+        return k;
+    return repeated(c, p, a, k, rest);
 }
 
 /* The part's outputs of [in] channels and its window, from I O kh kw; what stands for 0 of output o
@@ -290,9 +297,9 @@ static const Expr *rearranged(Ctx *c, const Subpixel *p, const Part *a, const Ex
 
     if (!q.q)
         return rearranged_cells(c, p, a, k, NULL);
-    zero = repeated(c, p, a, q.zero, 0);
-    return make_dequantize(c, rearranged_cells(c, p, a, k, zero), repeated(c, p, a, q.scale, 1),
-                           zero, 0, w->loc);
+    zero = repeated_scale(c, p, a, q.zero, 0);
+    return make_dequantize(c, rearranged_cells(c, p, a, k, zero),
+                           repeated_scale(c, p, a, q.scale, 1), zero, 0, w->loc);
 }
 
 /* The cells of all places interleaved, of which the result's channels, rows and columns. */
@@ -318,8 +325,8 @@ static const Expr *bias_of(Ctx *c, const Subpixel *p, const Part *a, const Expr 
 
     if (!quantized_of(bias, &q))
         return repeated(c, p, a, bias, 0);
-    return make_dequantize(c, repeated(c, p, a, q.q, 0), repeated(c, p, a, q.scale, 1), q.zero, 0,
-                           bias->loc);
+    return make_dequantize(c, repeated(c, p, a, q.q, 0), repeated_scale(c, p, a, q.scale, 1),
+                           q.zero, 0, bias->loc);
 }
 
 /* One part's convolution, with the bias if there is one. */
