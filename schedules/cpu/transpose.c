@@ -227,9 +227,27 @@ static bool row_inside(const Turn *t, const char *lane, bool split)
     return !any || step(t->s, "reorder %s%%%s.ri, %%%s", order.at, t->block, lane);
 }
 
+/* Threads divide what is outside of the tiles where it is even parts, else the tiles in `shared`.
+ */
+static void divide_tiles(const Turn *t, const char *shared)
+{
+    const char *loops[TE_MAX_AXES];
+    int64_t     parts = 1;
+    Machine     m = machine_of(t->s->target);
+
+    for (uint32_t i = 0; i < t->unit; i++) {
+        loops[i] = loop(t, i);
+        parts *= extent(t, i);
+    }
+    if (!even_parts(&m, parts) ||
+        !divide_loops(t->s, intern_printf(t->s->c->strings, "%s.u", t->block), loops, t->unit))
+        try_step(t->s, "parallel %%%s", shared);
+}
+
 static bool tile(const Turn *t, bool parallel)
 {
     Sched      *s = t->s;
+    bool        joined = false;
     uint32_t    inner = t->b->nspatial - 1;
     const char *lane = loop(t, inner), *row = loop(t, t->unit), *shared;
     long long   lanes = cpu_lanes(s);
@@ -243,6 +261,7 @@ static bool tile(const Turn *t, bool parallel)
     } else if (t->unit && joins_before(t, t->unit) &&
                step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, t->unit - 1), row, t->block)) {
         row = intern_printf(s->c->strings, "%s.line", t->block);
+        joined = true;
     }
     step(s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", row, (long long)t->run, t->block,
          t->block);
@@ -258,8 +277,10 @@ static bool tile(const Turn *t, bool parallel)
     }
     step(s, "vectorize %%%s", lane);
     step(s, "unroll %%%s.ri", t->block);
-    if (parallel)
+    if (parallel && joined)
         try_step(s, "parallel %%%s", shared);
+    else if (parallel)
+        divide_tiles(t, shared);
     return !s->refusal;
 }
 
