@@ -217,9 +217,19 @@ static const Prim *count(Ctx *c, const OpCall *call, const Pool *p, const Axes *
     return prim_mul(c, n[0], n[1]);
 }
 
-/* sum / n; integers round towards zero, unless floats or the nearest are asked for. */
+/* x / n, rounded towards zero.  Integers up to 2^24 may be divided in floats: what is left of 1 / n
+ * is more than these round by.  Vectors of integers have no division, but for by a constant. */
+static const Prim *quotient(Ctx *c, const Prim *x, const Prim *n, int64_t most)
+{
+    if (!dtype_eq(x->dtype, DT_I32) || most >= 1 << 24 || n->kind == PRIM_INT)
+        return prim_div(c, x, prim_cast(c, x->dtype, n));
+    return prim_cast(c, DT_I32, prim_div(c, prim_cast(c, DT_F32, x), prim_cast(c, DT_F32, n)));
+}
+
+/* sum / n; integers round towards zero, unless floats or the nearest are asked for.  most: how far
+ * from zero an integer sum and half a divisor may be. */
 static bool average(Ctx *c, const OpCall *call, const Tensor *sum, const Axes *a, const Prim *n,
-                    bool nearest, const Tensor **out)
+                    int64_t most, bool nearest, const Tensor **out)
 {
     const Prim *x = te_at(c, sum, a->at);
 
@@ -231,7 +241,7 @@ static bool average(Ctx *c, const OpCall *call, const Tensor *sum, const Axes *a
         x = prim_select(c, prim_lt(c, x, prim_int(c, x->dtype, 0)), prim_sub(c, x, half),
                         prim_add(c, x, half));
     }
-    x = prim_div(c, x, prim_cast(c, x->dtype, n));
+    x = quotient(c, x, n, most);
     return te_out(c, call, a, prim_cast(c, call->out[0]->dtype, x), out);
 }
 
@@ -250,7 +260,12 @@ bool te_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
     const Tensor *sum = pooled(c, call, &p, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
 
-    return average(c, call, sum, &a, count(c, call, &p, &a),
+    int64_t most;
+
+    if (call->in[0]->dtype.bits > 16 || !checked_mul(p.k[0], p.k[1], &most) ||
+        !checked_mul(most, (INT64_C(1) << call->in[0]->dtype.bits) + 1, &most))
+        most = INT64_MAX;
+    return average(c, call, sum, &a, count(c, call, &p, &a), most,
                    ((const Pool2dAttrs *)call->attrs)->rounded, out);
 }
 
@@ -303,7 +318,7 @@ bool te_global_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, c
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
     const Idx    *n = idx_mul(c->arith, call->in[0]->dims[2], call->in[0]->dims[3]);
 
-    return average(c, call, sum, &a, prim_index(c, DT_I64, n), false, out);
+    return average(c, call, sum, &a, prim_index(c, DT_I64, n), INT64_MAX, false, out);
 }
 
 /* ---- blocked layout
