@@ -173,6 +173,27 @@ static double block_cycles(const Machine *m, const ConvPlan *p, int64_t gb)
            meet;
 }
 
+/* The block that is best on one thread and on several: where these are uneven parts, some wait.
+ * 0: the one that is best on one. */
+static int64_t even_block(const Machine *m, const ConvPlan *p, const Candidates *k)
+{
+    int64_t groups = p->z.y / p->rows, panels = p->z.o / p->tile.nv, best = 0;
+    int64_t alone = 0;
+    double  least = INFINITY, least_alone = INFINITY;
+
+    for (uint32_t i = 0; i < k->of.n; i++) {
+        int64_t gb = k->of.at[i].v[0];
+        double  waste = 1 - thread_balance(p->z.n * (groups / gb) * panels);
+        double  one = k->of.at[i].cycles, cycles = one * (1 + limit_uneven_cost(m) * waste);
+
+        if (one < least_alone)
+            least_alone = one, alone = gb;
+        if (cycles < least)
+            least = cycles, best = gb;
+    }
+    return best == alone ? 0 : best;
+}
+
 /* Groups of a pixel block, whose input is at most half of L2, or no more than the weights, which
  * each block reads again. */
 static int64_t pick_block(Sched *s, const ConvPlan *p)
@@ -189,6 +210,9 @@ static int64_t pick_block(Sched *s, const ConvPlan *p)
         most = divisor_upto(groups, most - 1);
     for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0)
         candidate(&k, gb, 0, block_cycles(&m, p, gb));
+    int64_t even = p->alone ? 0 : even_block(&m, p, &k);
+    if (even)
+        usual(&k, even, 0);
     return pick_factor(s, "block", &k);
 }
 
@@ -254,6 +278,23 @@ void conv_pack(Sched *s, const ConvSizes *z, int64_t nv)
              o, i, i, o);
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", o, o);
+}
+
+/* Threads divide an image's blocks and outputs, of several images where that is more even. */
+static void divide_tiles(Sched *s, const ConvPlan *p, int64_t yb, int64_t oc)
+{
+    bool        rows = p->order == ROWS_FIRST;
+    const char *outer[] = {"conv.n", rows ? "yb" : "oc", rows ? "oc" : "yb"};
+    Machine     m = machine_of(s->target);
+
+    if (p->z.n > 1 && !even_parts(&m, yb * oc)) {
+        divide_loops(s, "u", outer, COUNT(outer));
+    } else if (yb > 1 && oc > 1) {
+        step(s, "fuse %%%s, %%%s -> %%u", outer[1], outer[2]);
+        step(s, "parallel %%u");
+    } else if (yb * oc > 1) {
+        step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
+    }
 }
 
 void sched_conv2d(Sched *s)
@@ -326,12 +367,8 @@ void sched_conv2d(Sched *s)
         step(s, "unroll %%conv.i");
     if (p.columns)
         step(s, "unroll %%conv.%s", z.kernel_line);
-    if (!p.alone && yb > 1 && oc > 1) {
-        step(s, "fuse %s -> %%u", outer);
-        step(s, "parallel %%u");
-    } else if (!p.alone && yb * oc > 1) {
-        step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
-    }
+    if (!p.alone)
+        divide_tiles(s, &p, yb, oc);
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */
     if (!s->refusal && has_block(s, "pad"))
