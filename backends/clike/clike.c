@@ -82,16 +82,21 @@ static void print_for(Clike *x, const Stmt *s)
     const char     *v = clike_var(x, l->var);
 
     clike_fresh(x);
+    const Running *outer = x->running;
+    const char    *along = clike_run_along(x, s);
     clike_indent(x);
     const char *lo = clike_index_text(x, l->lo);
     bool        zero = idx_is_const(l->lo, NULL) && !l->lo->lo;
     if (l->rounds && x->d->axis) { /* of a device */
+        if (l->extent->hi <= l->rounds)
+            map_put(x->unrolled, l->var->id, x);
         str_printf(x->out, "#pragma unroll %u\n", l->rounds);
         clike_indent(x);
     }
-    str_printf(x->out, "for (%s %s = %s; %s < %s%s%s; %s++) ", x->index, v, lo, v, zero ? "" : lo,
-               zero ? "" : " + ", clike_index_text(x, l->extent), v);
+    str_printf(x->out, "for (%s %s = %s; %s < %s%s%s; %s++%s) ", x->index, v, lo, v, zero ? "" : lo,
+               zero ? "" : " + ", clike_index_text(x, l->extent), v, along);
     block(x, s->kids[0]);
+    x->running = outer;
     clike_forget(x, l->var);
 }
 
@@ -182,11 +187,6 @@ static void print_alloc(Clike *x, const Stmt *s, bool tail)
     str_add(x->out, "}\n");
 }
 
-static void print_place(Clike *x, const Buffer *b, const Idx *const *index)
-{
-    str_printf(x->out, "&%s[%s]", clike_buffer(x, b), clike_bare(x, clike_index_text(x, index[0])));
-}
-
 /* A function of where the result lies and of where what it reads does. */
 static void print_call(Clike *x, const StoreData *d)
 {
@@ -200,10 +200,10 @@ static void print_call(Clike *x, const StoreData *d)
     }
     clike_indent(x);
     str_printf(x->out, "%s(", p->u.intrin->text);
-    print_place(x, d->buffer, d->index);
+    str_printf(x->out, "&%s", clike_place(x, d->buffer, d->index[0]));
     for (uint32_t i = 0; i + p->u.intrin->sums < p->nkids; i++) {
-        str_add(x->out, ", ");
-        print_place(x, p->kids[i]->u.load.buffer, p->kids[i]->u.load.index);
+        const LoadData *from = &p->kids[i]->u.load;
+        str_printf(x->out, ", &%s", clike_place(x, from->buffer, from->index[0]));
     }
     str_add(x->out, ");\n");
 }
@@ -231,8 +231,7 @@ static void print_store(Clike *x, const StoreData *d)
     else if (d->n == 0)
         str_printf(x->out, "%s%s = %s;\n", name, clike_cell(x, d->buffer), value);
     else
-        str_printf(x->out, "%s[%s] = %s;\n", name, clike_bare(x, clike_index_text(x, d->index[0])),
-                   value);
+        str_printf(x->out, "%s = %s;\n", clike_place(x, d->buffer, d->index[0]), value);
 }
 
 static void print_return(Clike *x, const Stmt *s)
@@ -318,8 +317,7 @@ typedef struct {
     uint32_t nbuffers, nvalues;
 } Params;
 
-/* "__global const float *" */
-static const char *pointer(Clike *x, const Param *p)
+const char *clike_pointer(Clike *x, const Param *p)
 {
     const char *space = x->d->space(p->buffer->scope, p->written);
 
@@ -341,7 +339,7 @@ static void print_param(Clike *x, Params *all, const Param *p)
         print_value(x, all, clike_var(x, p->scalar));
         return;
     }
-    const char *b = clike_buffer(x, p->buffer), *n = b + 1, *to = pointer(x, p);
+    const char *b = clike_buffer(x, p->buffer), *n = b + 1, *to = clike_pointer(x, p);
     const char *space = x->d->space(p->buffer->scope, p->written);
     str_printf(all->head, "%s%s%s p%s", all->head->n ? ", " : "", to, x->d->noalias, n);
     if (x->d->slot)
@@ -386,6 +384,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .names = map_new(c->arena),
                 .taken = map_new(c->arena),
                 .order = map_new(c->arena),
+                .unrolled = map_new(c->arena),
                 .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 

@@ -39,6 +39,7 @@ typedef struct ClikeDialect {
      * have these bodies. */
     const char *half_if, *half_to, *half_from;
     const char *noalias; /* "restrict" */
+    bool        runs;    /* pointers go along with loops (running.c) */
     const char *barrier; /* statement */
     const char *fma;     /* function; NULL: the helper of the type */
     /* Text that defines a function of the name of an instruction, of a warp or a copy; NULL, or it

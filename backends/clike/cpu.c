@@ -167,6 +167,7 @@ static Clike begin(ClikeProgram *p, const Func *f)
                .names = map_new(p->c->arena),
                .taken = map_new(p->c->arena),
                .order = map_new(p->c->arena),
+               .unrolled = map_new(p->c->arena),
                .narrow = func_index_fits(f)};
 
     x.index = x.narrow ? p->d->narrow : p->d->wide;

@@ -22,6 +22,8 @@ typedef struct {
     bool       *written; /* by parameter: stored through, here or by what is called */
 } ClikeFunc;
 
+typedef struct Running Running;
+
 typedef struct {
     Ctx                *c;
     const ClikeDialect *d;
@@ -31,16 +33,18 @@ typedef struct {
     Map                *used;    /* ids of buffers, of atoms | ATOM_KEY; of a program */
     StrBuf             *out;
     int                 depth;
-    Map                *temps;  /* prim id -> name, within one statement */
-    Map                *uses;   /* prim id -> count, within one statement */
-    PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
-    Map                *bits;   /* prim id -> its place in `shared` + 1 */
-    Map                *sure;   /* prim id -> set of shared values that are computed when it is */
-    Map                *walked; /* prims that `declare` has been at, in the block at hand */
-    PrimList            named;  /* in the order of their names: those of a block are forgotten */
-    Map                *names;  /* of loop variables and buffers: id -> text */
-    Map                *taken;  /* interned names */
-    Map                *order;  /* of variables: id -> when it was declared, from 1 */
+    Map                *temps;    /* prim id -> name, within one statement */
+    Map                *uses;     /* prim id -> count, within one statement */
+    PrimList            shared;   /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;     /* prim id -> its place in `shared` + 1 */
+    Map                *sure;     /* prim id -> set of shared values that are computed when it is */
+    Map                *walked;   /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;    /* in the order of their names: those of a block are forgotten */
+    Map                *names;    /* of loop variables and buffers: id -> text */
+    Map                *taken;    /* interned names */
+    Map                *order;    /* of variables: id -> when it was declared, from 1; .. */
+    Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
+    const Running      *running;  /* pointers that go along with the loops at hand */
     uint32_t            next_temp, next_var, next_buffer;
     bool                narrow;           /* 32 bits hold all indices */
     const char         *index;            /* type of indices */
@@ -57,6 +61,15 @@ void        clike_stmt(Clike *x, const Stmt *s, bool tail); /* tail: a block end
 const char *clike_cell(const Clike *x, const Buffer *b); /* behind its name, without dimensions */
 const char *clike_bare(const Clike *x, const char *text);
 const char *clike_index_text(Clike *x, const Idx *i);
+const char *clike_pointer(Clike *x, const Param *p); /* "__global const float *" */
+
+/* ---- running.c ---- */
+
+/* "b0[8*i1 + i2]" */
+const char *clike_place(Clike *x, const Buffer *b, const Idx *index);
+/* Declares pointers that go along with the loop: what its head says of them, ", b9 += 3136".  They
+ * are x->running until its caller takes them off. */
+const char *clike_run_along(Clike *x, const Stmt *loop);
 
 /* ---- cpu.c: statements of host functions, and calls ---- */
 

@@ -110,13 +110,16 @@ typedef struct {
     uint32_t    depth;
 } Term;
 
-/* How late the last variable that a was made of was declared; of what is loaded it does not say. */
+/* How late the last variable that a was made of was declared, 0 where a is a number in the end; of
+ * what is loaded it does not say. */
 static uint32_t depth_of(const Clike *x, const Atom *a)
 {
     uint32_t most = (uint32_t)(uintptr_t)map_get(x->order, a->id);
 
     if (a->kind == ATOM_LOAD)
         return UINT32_MAX;
+    if (map_get(x->unrolled, a->id))
+        return 0;
     for (int side = 0; side < 2; side++) {
         const Idx *i = side ? a->b : a->a;
 
@@ -153,7 +156,8 @@ static Term *terms_of(Clike *x, const Idx *i)
         StrBuf text = strbuf(x->c->arena);
 
         print_atom(x, i->t[n].atom, &text);
-        t[n] = (Term){i->t[n].coef, text.at, x->d->taken ? 0 : depth_of(x, i->t[n].atom)};
+        /* What is a number in the end comes last, too: loads and stores add one for nothing. */
+        t[n] = (Term){i->t[n].coef, text.at, x->d->taken ? 0 : depth_of(x, i->t[n].atom) - 1};
         for (uint32_t k = n; k && comes_before(&t[k], &t[k - 1]); k--) {
             Term swap = t[k];
             t[k] = t[k - 1];

@@ -226,8 +226,7 @@ static void print_load(Clike *x, const Prim *p, StrBuf *s)
         str_printf(s, "%s%s", clike_buffer(x, b), clike_cell(x, b));
         return;
     }
-    str_printf(s, "%s[%s]", clike_buffer(x, b),
-               clike_bare(x, clike_index_text(x, p->u.load.index[0])));
+    str_add(s, clike_place(x, b, p->u.load.index[0]));
 }
 
 static void print_cast(Clike *x, const Prim *p, StrBuf *s)

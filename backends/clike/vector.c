@@ -48,8 +48,7 @@ static void wrapping(Clike *x, const char *sign, const Prim *p, StrBuf *s)
 
 static void cells(Clike *x, const char *what, const LoadData *l, DType t, StrBuf *s)
 {
-    str_printf(s, "%s(&%s[%s]", clike_helper(x->c, what, t), clike_buffer(x, l->buffer),
-               clike_bare(x, clike_index_text(x, l->index[0])));
+    str_printf(s, "%s(&%s", clike_helper(x->c, what, t), clike_place(x, l->buffer, l->index[0]));
 }
 
 static void load(Clike *x, const Prim *p, StrBuf *s)

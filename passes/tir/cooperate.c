@@ -120,14 +120,46 @@ static bool stores(const Stmt *s, const Stmt *allocs, const Stmt *inside)
     return x.found;
 }
 
+static bool has_cell(const Buffer *b, uint32_t n, const Idx *const *index)
+{
+    for (uint32_t d = 0; d < n; d++) {
+        int64_t cells;
+        if (!idx_is_const(b->extent[d], &cells) || index[d]->lo < 0 || index[d]->hi >= cells)
+            return false;
+    }
+    return true;
+}
+
+/* What is filled under a condition of a value that is loaded, is 0 where that does not hold: a
+ * choice needs no branch, and leaves nothing unset. */
+static const Stmt *to_choice(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    const StoreData *d = now->kids && now->nkids == 1 ? &now->kids[0]->u.store : NULL;
+
+    (void)user;
+    (void)was;
+    if (now->kind != STMT_IF || !d || now->kids[0]->kind != STMT_STORE ||
+        d->buffer->scope != SCOPE_SHARED || d->value->kind == PRIM_INTRIN || d->mask || d->member ||
+        d->value->dtype.lanes != 1 || !has_cell(d->buffer, d->n, d->index))
+        return now;
+    const Prim *cond = now->u.cond, *value = d->value, *zero = prim_num(c, value->dtype, 0);
+    if (value->kind == PRIM_SELECT && value->kids[2] == zero) { /* a border, too */
+        cond = prim_and(c, cond, value->kids[0]);
+        value = value->kids[1];
+    }
+    return stmt_store(c, d->buffer, d->index, prim_select(c, cond, value, zero));
+}
+
 /* This thread's share of a nest that fills. */
 static const Stmt *fill_share(Coop *x, const Stmt *s)
 {
-    Ctx        *c = x->c;
-    Arith      *A = c->arith;
-    Machine     m = machine_of(c->target);
-    const Idx  *cells;
-    int64_t     total;
+    Ctx       *c = x->c;
+    Arith     *A = c->arith;
+    Machine    m = machine_of(c->target);
+    const Idx *cells;
+    int64_t    total;
+    TirMap     choose = {NULL, to_choice, NULL, NULL, NULL};
+    s = stmt_map(c, s, &choose);
     const Stmt *in = spatial_chain(c, s, &cells);
 
     if (in == s || !idx_is_const(cells, &total))
