@@ -238,9 +238,12 @@ static bool import_input(TfImport *im, TfScope *s, const TfPortal *p, const Impo
 
     if (p->port.port >= s->g->op[p->port.node].nout)
         return error_at(c, E_IMPORT, loc, "input '%s' does not exist", p->name);
-    if (!tf_dtype(p->dtype, &d))
-        return error_at(c, E_UNSUPPORTED, loc, "input '%s' is of %s", p->name,
-                        tf_dtype_name(c, p->dtype));
+    if (!tf_dtype(p->dtype, &d)) {
+        error_at(c, E_UNSUPPORTED, loc, "input '%s' is of %s", p->name, tf_dtype_name(c, p->dtype));
+        if (!strcmp(tf_dtype_name(c, p->dtype), "string"))
+            diag_hint(c->diags, TF_NO_STRINGS);
+        return false;
+    }
     dims_of(p->shape, dims);
     vec_push(c->arena, &params->names, p->name);
     if (!(type = shapes_input(&im->shapes, loc, p->name, d, rank_of(p->shape), dims)))

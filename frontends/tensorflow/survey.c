@@ -146,7 +146,8 @@ static void survey_node(void *user, const TfGraph *g, const TfOp *p, bool order)
         check_functions(s);
     } else if (!order && !tf_function(s->im->model, p->op) &&
                diag_errors(s->im->c->diags) == before) {
-        found(s, E_UNSUPPORTED_OP, NULL, "operator %s is not supported", p->op);
+        found(s, E_UNSUPPORTED_OP, !strncmp(p->op, "Parse", 5) ? TF_NO_STRINGS : NULL,
+              "operator %s is not supported", p->op);
     }
 }
 

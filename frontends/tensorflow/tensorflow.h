@@ -169,6 +169,8 @@ enum {
 /* The element type of that number, in memory; false: none of ours. */
 bool        tf_dtype(int64_t type, DType *out);
 const char *tf_dtype_name(Ctx *c, int64_t type); /* "f32", "string" */
+/* A hint: what serves examples as strings reads them before the model that counts. */
+#define TF_NO_STRINGS "strings are not compiled: export the model behind what reads them"
 
 /* ---- table.c --------------------------------------------------------------------------------------- */
 
