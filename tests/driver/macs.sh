@@ -40,7 +40,7 @@ for batch in 1 8; do
     count $macs conv$batch.relay
     plan_has winograd
 done
-plan_has 'for %round in (%tid*4)' # two pictures at a time, rounds divided
+plan_has 'for %round in (%tid[*]4)' # two pictures at a time, rounds divided
 cpu= count $macs conv8.relay --cpu-variants=x86-64,x86-64-v3
 
 # In steps: the number goes through the plan.
