@@ -166,7 +166,8 @@ const Expr *block_take(Ctx *c, const Expr *e, const Expr *const *args, uint32_t 
                : NULL;
 }
 
-const Expr *block_bias_add(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+/* One number beside each channel. */
+const Expr *block_channels(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
     const BiasAddAttrs *a = ATTRS(BiasAddAttrs, e);
     BiasAddAttrs       *b = DUP_ARRAY(c->arena, a, 1);

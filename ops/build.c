@@ -87,12 +87,40 @@ int64_t build_elems(const Build *b, const Expr *e)
 
 /* ---- builders --------------------------------------------------------------------------------- */
 
+/* Numbers beside a tensor of f32 or fewer bits are f32, as kernels take them: files that write them
+ * with other digits have the same call. */
+static const void *as_floats(const Build *b, const Op *op, const Expr *x, const void *attrs)
+{
+    const Type *t = x->type;
+    char       *copy = NULL;
+
+    if (!attrs || !op->attrs || !t || t->kind != TYPE_TENSOR || !dtype_is_float(t->dtype) ||
+        t->dtype.bits > 32)
+        return attrs;
+    for (uint32_t i = 0; i < op->attrs->nfields; i++) {
+        const AttrField *f = &op->attrs->fields[i];
+        double           v;
+
+        if (f->type != ATTR_FLOAT)
+            continue;
+        v = *(const double *)((const char *)attrs + f->offset);
+        if (v == (float)v || v != v)
+            continue;
+        if (!copy)
+            copy = arena_dup(b->c->arena, attrs, op->attrs->size);
+        *(double *)(copy + f->offset) = (float)v;
+    }
+    return copy ? copy : attrs;
+}
+
 const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
                        const void *attrs)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!args[i])
             return NULL;
+    if (n)
+        attrs = as_floats(b, op_find(b->c, op), args[0], attrs);
     return expr_call_name(b->c, op, n, args, attrs, b->loc);
 }
 

@@ -55,6 +55,8 @@ const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode);
 int64_t dim_of(const Type *t, uint32_t i);
 /* An index as a number of type t, also a float. */
 const Prim *te_number(Ctx *c, DType t, const Idx *x);
+/* The number beside the channel of a cell, by the attributes of nn.bias_add. */
+const Prim *te_of_channel(Ctx *c, const OpCall *call, const Tensor *numbers, const Axes *a);
 /* a <= x && x < b */
 const Prim *te_between(Ctx *c, const Idx *a, const Idx *x, const Idx *b);
 const Prim *te_magnitude(Ctx *c, const Prim *x);

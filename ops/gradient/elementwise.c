@@ -278,7 +278,7 @@ static const Expr *onto(const Adjoint *a, const Expr *x, uint32_t axis, const Ex
 void adjoint_prelu(const Adjoint *a)
 {
     const Expr *x = a->x[0], *dy = a->dy[0], *over = build_by(a->b, "greater", x, 0);
-    uint32_t    axis = axis_of(ATTRS(PReluAttrs, a->call)->axis, x->type->n);
+    uint32_t    axis = axis_of(ATTRS(BiasAddAttrs, a->call)->axis, x->type->n);
     const Expr *slope = along(a, a->x[1], axis, x->type->n);
 
     a->dx[0] = build_where(a->b, over, dy, build_mul(a->b, dy, slope));

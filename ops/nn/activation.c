@@ -3,19 +3,6 @@
  * ReLU is select(0 > x, 0, x), not a maximum: one instruction, and NaN stays NaN. */
 #include "ops/common.h"
 
-const Type *rel_prelu(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
-{
-    const PReluAttrs *a = attrs;
-    uint32_t          axis;
-
-    if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
-        !rel_number(c, loc, in[0]) || !rel_rank(c, loc, in[1], 1, "slope") ||
-        !rel_axis(c, loc, a->axis, in[0]->n, &axis) ||
-        !rel_dims_equal(c, loc, in[0]->dims[axis], in[1]->dims[0], "channels and slopes"))
-        return NULL;
-    return in[0];
-}
-
 bool te_relu(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     Axes        a = te_axes_of(c, call->out[0]);
@@ -40,9 +27,8 @@ bool te_leaky_relu(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 
 bool te_prelu(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    const PReluAttrs *attrs = call->attrs;
-    Axes              a = te_axes_of(c, call->out[0]);
-    const Idx        *channel = a.at[axis_of(attrs->axis, a.n)];
+    Axes        a = te_axes_of(c, call->out[0]);
+    const Prim *x = te_in(c, in[0], &a);
 
-    return te_out(c, call, &a, leaky(c, te_in(c, in[0], &a), te_at(c, in[1], &channel)), out);
+    return te_out(c, call, &a, leaky(c, x, te_of_channel(c, call, in[1], &a)), out);
 }

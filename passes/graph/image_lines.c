@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MAX_IN = 2 };
+enum { MAX_IN = 3 };
 enum { NONE = -1, BATCH, CHANNELS, HEIGHT, WIDTH, IMAGE, LINES = IMAGE - 1 }; /* axes, ranks */
 
 /* Lines, which show an image N C 1 W. */
@@ -138,7 +138,13 @@ static bool names_axis(const Op *op)
     return false;
 }
 
-/* A bias is one of channels. */
+/* It has a number for each channel. */
+static bool is_of_channels(const Expr *e)
+{
+    return call_is(e, "nn.bias_add") || call_is(e, "nn.prelu");
+}
+
+/* Cell by cell of lines. */
 static bool is_cellwise(const Expr *e, const Lines *l)
 {
     const Op *op = call_op(e);
@@ -148,7 +154,7 @@ static bool is_cellwise(const Expr *e, const Lines *l)
     for (uint32_t i = 0; i < call_nargs(e); i++)
         if (!expr_has_shape(call_arg(e, i)))
             return false;
-    if (call_is(e, "nn.bias_add"))
+    if (is_of_channels(e))
         return l->axis[axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, LINES)] == CHANNELS;
     return !names_axis(op);
 }
@@ -157,7 +163,7 @@ static const Expr *cells_of_image(Ctx *c, Map *made, const Lines *l, const Expr 
 {
     const Expr *args[MAX_IN];
     const void *attrs = e->u.attrs;
-    bool        bias = call_is(e, "nn.bias_add");
+    bool        bias = is_of_channels(e);
 
     for (uint32_t i = 0; i < call_nargs(e); i++)
         if (!(args[i] = bias && i ? call_arg(e, i) : beside_image(c, l, call_arg(e, i))))
