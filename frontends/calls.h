@@ -11,7 +11,7 @@
  *   einsum.c     sums of products                    conv.c, volume.c   convolutions
  *   random.c     random numbers                      grid.c     cells between cells
  *   complex.c    complex numbers                     fourier.c  their transforms
- *   strings.c    strings as bytes
+ *   strings.c    strings as bytes                norms.c    instances, groups of channels
  *
  * NULL and false come with an error, recorded here or by what gave a NULL argument.
  */
@@ -129,6 +129,8 @@ const Expr *build_lrn(const Build *b, const Expr *x, int64_t before, int64_t beh
 
 /* ---- slices.c --------------------------------------------------------------------------------- */
 
+/* Strides of strided_slice: none where each is 1. */
+Ints build_steps(const Build *b, const int64_t *at, uint32_t n);
 /* Where a part begins and how many cells it has, -1: up to the end. */
 const Expr *build_part(const Build *b, const Expr *x, Dims begin, Dims size);
 /* n parts along an axis: of these sizes, one of which may be -1, or alike (NULL). */
@@ -147,6 +149,21 @@ const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, I
 const Expr *build_reverse(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
 /* Before and after each dimension; again: the last cell comes twice. */
 const Expr *build_mirror_pad(const Build *b, const Expr *x, const int64_t *pads, bool again);
+
+/* ---- norms.c ---------------------------------------------------------------------------------- */
+
+/* (x - mean) / sqrt(variance + epsilon) along n axes. */
+const Expr *build_standardized(const Build *b, const Expr *x, uint32_t n, const int64_t *axes,
+                               double epsilon);
+/* .. of each channel, dimension 1, of x: [N, C, ..]. */
+const Expr *build_instances(const Build *b, const Expr *x, double epsilon);
+/* .. of each group of channels; as x: [N, groups, cells of each]. */
+const Expr *build_groups(const Build *b, const Expr *x, int64_t groups, double epsilon);
+const Expr *build_grouped(const Build *b, const Expr *x, int64_t groups);
+/* y * gamma + beta along an axis, either of which may be NULL.  What would be 0 or 1 for all is
+ * left out: it changes no more than the sign of a zero. */
+const Expr *build_scaled(const Build *b, const Expr *y, const Expr *gamma, const Expr *beta,
+                         uint32_t axis);
 
 /* ---- blocks.c --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,11 @@
 /* Slices with masks, as NumPy has them, and what mirrors a tensor's ends. */
 #include "frontends/calls.h"
 
+Ints build_steps(const Build *b, const int64_t *at, uint32_t n)
+{
+    return ints_all((Ints){n, at}, 1) ? (Ints){0} : ints_dup(b->c, at, n);
+}
+
 const Expr *build_part(const Build *b, const Expr *x, Dims begin, Dims size)
 {
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
@@ -191,7 +196,7 @@ const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, I
         return NULL;
     a->begin = dims_dup(b->c, s.begin, s.n);
     a->end = dims_dup(b->c, s.end, s.n);
-    a->strides = ints_dup(b->c, s.step, s.n);
+    a->strides = build_steps(b, s.step, s.n);
     y = s.n ? build1(b, "strided_slice", x, a) : x;
     for (uint32_t i = 0; y && i < s.nshape; i++)
         dims[i] = s.shape[i] == NEW_DIM ? idx_const(b->c->arith, 1) : expr_form(y, s.shape[i]);

@@ -73,9 +73,9 @@ bool c2_hard_sigmoid(C2Node *n)
 /* One slope for all, or one for each channel. */
 bool c2_prelu(C2Node *n)
 {
-    const Build *b = &n->b;
-    PReluAttrs  *a = ATTRS(b, PReluAttrs);
-    const Expr  *x = c2_image(n, 0, 1, MAX_RANK), *slope = n->in[1];
+    const Build  *b = &n->b;
+    BiasAddAttrs *a = ATTRS(b, BiasAddAttrs);
+    const Expr   *x = c2_image(n, 0, 1, MAX_RANK), *slope = n->in[1];
 
     if (!x || !c2_rank(n, 1, 1, 1))
         return false;

@@ -206,21 +206,12 @@ bool c2_spatial_bn(C2Node *n)
 
 bool c2_instance_norm(C2Node *n)
 {
-    const Build   *b = &n->b;
-    VarianceAttrs *v = ATTRS(b, VarianceAttrs);
-    const Expr    *x = c2_image(n, 0, 4, 4), *mean, *root;
-    int64_t        axes[2] = {2, 3};
+    const Expr *x = c2_image(n, 0, 4, 4);
 
     if (!x || !c2_rank(n, 1, 1, 1) || !c2_rank(n, 2, 1, 1))
         return false;
-    v->axis = ints_dup(b->c, axes, 2);
-    v->keepdims = true;
-    mean = build_reduce(b, "mean", x, 2, axes, true);
-    root = build2(b, "variance", x, mean, v);
-    root = build1(b, "sqrt", build_by(b, "add", root, c2_float(n, "epsilon", 1e-5)), NULL);
-    x = build_div(b, build_sub(b, x, mean), root);
-    x = build_mul(b, x, build_along(b, n->in[1], 4, 1));
-    return c2_image_done(n, build_add(b, x, build_along(b, n->in[2], 4, 1)));
+    x = build_instances(&n->b, x, c2_float(n, "epsilon", 1e-5));
+    return c2_image_done(n, build_scaled(&n->b, x, n->in[1], n->in[2], 1));
 }
 
 bool c2_lrn(C2Node *n)

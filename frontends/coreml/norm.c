@@ -10,33 +10,6 @@ static const Expr *filled(const Build *b, const Expr *x, uint32_t axis, double v
     return build_broadcast_to(b, build_scalar(b, x, v), 1, &cells);
 }
 
-/* (x - mean) / sqrt(var + eps) by the statistics of x along some axes. */
-static const Expr *standardized(const Build *b, const Expr *x, uint32_t n, const int64_t *axes,
-                                double eps)
-{
-    const Expr *d = x ? build_sub(b, x, build_reduce(b, "mean", x, n, axes, true)) : NULL, *var;
-
-    var = d ? build_reduce(b, "mean", build_mul(b, d, d), n, axes, true) : NULL;
-    return build_div(b, d, build1(b, "sqrt", build_by(b, "add", var, eps), NULL));
-}
-
-/* Of each channel its rows and columns. */
-static const Expr *instances(const Build *b, const Expr *x, double eps)
-{
-    int64_t axes[MAX_RANK];
-
-    for (uint32_t i = 2; i < expr_rank(x); i++)
-        axes[i - 2] = i;
-    return standardized(b, x, expr_rank(x) - 2, axes, eps);
-}
-
-static const Expr *scaled(const Build *b, const Expr *y, const Expr *gamma, const Expr *beta)
-{
-    if (y && gamma)
-        y = build_mul(b, y, build_along(b, gamma, expr_rank(y), 1));
-    return y && beta ? build_add(b, y, build_along(b, beta, expr_rank(y), 1)) : y;
-}
-
 /* ---- layers ------------------------------------------------------------------------------------------ */
 
 /* A weight of the channels that may be left out; false with an error. */
@@ -67,12 +40,13 @@ bool cml_layer_batch_norm(CmlNode *n)
     for (uint32_t i = 0; i < 4; i++)
         if (!channel_weight(n, names[i], channels, &args[1 + i]))
             return false;
-    if (own && instance)
-        return cml_done_image(n, scaled(b, instances(b, args[0], a->epsilon), args[1], args[2]));
-    if (own)
-        return cml_done_image(
-            n, scaled(b, standardized(b, args[0], 3, (int64_t[]){0, 2, 3}, a->epsilon), args[1],
-                      args[2]));
+    if (own) {
+        const Expr *y = instance
+                            ? build_instances(b, args[0], a->epsilon)
+                            : build_standardized(b, args[0], 3, (int64_t[]){0, 2, 3}, a->epsilon);
+
+        return cml_done_image(n, build_scaled(b, y, args[1], args[2], 1));
+    }
     for (uint32_t i = 0; i < 4; i++)
         if (!args[1 + i])
             args[1 + i] = filled(b, args[0], 1, i == 0 || i == 3);
@@ -93,7 +67,7 @@ bool cml_mvn(CmlNode *n)
     if (!x)
         return false;
     return cml_done_image(n, variance
-                                 ? standardized(b, x, count, axes, eps)
+                                 ? build_standardized(b, x, count, axes, eps)
                                  : build_sub(b, x, build_reduce(b, "mean", x, count, axes, true)));
 }
 
@@ -180,7 +154,7 @@ bool cml_instance_norm(CmlNode *n)
         return false;
     if (expr_rank(x) < 3)
         return cml_error(n, E_IMPORT, "the data are %s", type_text(n->b.c, x->type));
-    return cml_done(n, scaled(&n->b, instances(&n->b, x, eps), gamma, beta));
+    return cml_done(n, build_scaled(&n->b, build_instances(&n->b, x, eps), gamma, beta, 1));
 }
 
 /* Where they stand among the dimensions of x, whose other ones are 1. */
@@ -223,7 +197,7 @@ bool cml_layer_norm(CmlNode *n)
         beta = beta ? beta : build_broadcast_to(b, build_scalar(b, x, 0), count, d.at + a->axis);
         return cml_done(n, build3(b, "nn.layer_norm", x, gamma, beta, a));
     }
-    y = standardized(b, x, count, axes, eps);
+    y = build_standardized(b, x, count, axes, eps);
     if (y && gamma)
         y = build_mul(b, y, spread(b, gamma, x, count, axes));
     if (y && beta)

@@ -231,10 +231,10 @@ bool mx_activation(MxNode *n)
 /* One slope for all, or one for each channel. */
 static const Expr *prelu(MxNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *slope = n->in[1];
-    PReluAttrs  *a = ATTRS(b, PReluAttrs);
-    uint32_t     rank = expr_rank(x);
+    const Build  *b = &n->b;
+    const Expr   *x = n->in[0], *slope = n->in[1];
+    BiasAddAttrs *a = ATTRS(b, BiasAddAttrs);
+    uint32_t      rank = expr_rank(x);
 
     if (expr_rank(slope) == 1 && rank > 1 && expr_form(slope, 0) == expr_form(x, 1)) {
         a->axis = 1;

@@ -52,17 +52,6 @@ static bool normalized(const Build *b, const Expr *x, uint32_t naxes, const int6
     return out->y != NULL;
 }
 
-/* y * gamma + beta along an axis. */
-static const Expr *scaled(MxNode *n, const Expr *y, const Expr *gamma, const Expr *beta,
-                          uint32_t axis)
-{
-    const Build *b = &n->b;
-    uint32_t     rank = y ? expr_rank(y) : 0;
-
-    y = build_mul(b, y, build_along(b, gamma, rank, axis));
-    return build_add(b, y, build_along(b, beta, rank, axis));
-}
-
 static bool check_scales(const MxNode *n, const Idx *cells)
 {
     for (uint32_t i = 1; i < 3; i++) {
@@ -94,21 +83,18 @@ bool mx_layer_norm(MxNode *n)
         return false;
     mx_put(n, 1, r.mean);
     mx_put(n, 2, r.root);
-    return mx_done(n, scaled(n, r.y, n->in[1], n->in[2], axis));
+    return mx_done(n, build_scaled(&n->b, r.y, n->in[1], n->in[2], axis));
 }
 
 /* Each channel of each picture. */
 bool mx_instance_norm(MxNode *n)
 {
-    int64_t axes[MAX_RANK];
-    Normal  r;
+    const Expr *y;
 
     if (!mx_rank(n, 0, 3, MAX_RANK) || !check_scales(n, expr_form(n->in[0], 1)))
         return false;
-    for (uint32_t i = 2; i < expr_rank(n->in[0]); i++)
-        axes[i - 2] = i;
-    return normalized(&n->b, n->in[0], expr_rank(n->in[0]) - 2, axes, mx_float(n, "eps"), &r) &&
-           mx_done(n, scaled(n, r.y, n->in[1], n->in[2], 1));
+    y = build_instances(&n->b, n->in[0], mx_float(n, "eps"));
+    return mx_done(n, build_scaled(&n->b, y, n->in[1], n->in[2], 1));
 }
 
 /* Groups of channels of each picture, with a scale for each group. */
@@ -117,30 +103,21 @@ bool mx_group_norm(MxNode *n)
     const Build *b = &n->b;
     int64_t      groups = mx_int(n, "num_groups"), channels;
     const Expr  *x = n->in[0], *y;
-    const Idx   *dims[3];
-    bool         grouped;
-    Normal       r;
+    bool         of_groups;
 
     if (!mx_rank(n, 0, 3, MAX_RANK) || !mx_rank(n, 1, 1, 1) || !mx_rank(n, 2, 1, 1))
         return false;
     channels = build_dim(b, x, 1);
-    if (groups < 1 || channels % groups)
-        return mx_error(n, E_IMPORT, "%lld groups of %lld channels", (long long)groups,
-                        (long long)channels);
+    y = build_grouped(b, x, groups);
     /* Version 1.9 has scales for groups, 2.0 for channels. */
-    grouped = build_dim(b, n->in[1], 0) == groups;
-    if (!check_scales(n, idx_const(b->c->arith, grouped ? groups : channels)))
+    of_groups = build_dim(b, n->in[1], 0) == groups;
+    if (!y || !check_scales(n, idx_const(b->c->arith, of_groups ? groups : channels)))
         return false;
-    dims[0] = expr_form(x, 0);
-    dims[1] = idx_const(b->c->arith, groups);
-    dims[2] = idx_const(b->c->arith, channels / groups);
-    for (uint32_t i = 2; i < expr_rank(x); i++)
-        dims[2] = idx_mul(b->c->arith, dims[2], expr_form(x, i));
-    if (!normalized(b, build_reshape_to(b, x, 3, dims), 1, (int64_t[]){2}, mx_float(n, "eps"), &r))
-        return false;
-    y = grouped ? scaled(n, r.y, n->in[1], n->in[2], 1) : r.y;
+    y = build_standardized(b, y, 1, (int64_t[]){2}, mx_float(n, "eps"));
+    if (of_groups)
+        y = build_scaled(b, y, n->in[1], n->in[2], 1);
     y = build_reshape_to(b, y, expr_rank(x), expr_forms(x).at);
-    return mx_done(n, grouped ? y : scaled(n, y, n->in[1], n->in[2], 1));
+    return mx_done(n, of_groups ? y : build_scaled(b, y, n->in[1], n->in[2], 1));
 }
 
 /* x / sqrt(sum of squares + eps) over all of a picture, its channels, or its places. */

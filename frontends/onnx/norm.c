@@ -91,37 +91,15 @@ static const Expr *variance(const Build *b, const Expr *d, uint32_t naxes, const
     return d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
 }
 
-/* (x - mean) / sqrt(var + epsilon) over the axes. */
-static const Expr *standardize(const Build *b, const Expr *x, uint32_t naxes, const int64_t *axes,
-                               double epsilon)
-{
-    const Expr *d = centered(b, x, naxes, axes), *var = variance(b, d, naxes, axes);
-
-    return build2(b, "divide", d, build1(b, "sqrt", build_by(b, "add", var, epsilon), NULL), NULL);
-}
-
-static const Expr *scale_and_shift(const Build *b, const Expr *x, const Expr *gamma,
-                                   const Expr *beta, uint32_t axis)
-{
-    if (!x)
-        return NULL;
-    x = build2(b, "multiply", x, build_along(b, gamma, expr_rank(x), axis), NULL);
-    return x && beta ? build2(b, "add", x, build_along(b, beta, expr_rank(x), axis), NULL) : x;
-}
-
 bool convert_instance_norm(Node *n)
 {
-    int64_t     axes[MAX_RANK];
-    const Expr *x, *y;
+    const Expr *y;
 
     if (!node_need_rank(n, 0, 3, MAX_RANK) || !node_need_rank(n, 1, 1, 1) ||
         !node_need_rank(n, 2, 1, 1))
         return false;
-    x = n->in[0];
-    for (uint32_t i = 2; i < expr_rank(x); i++)
-        axes[i - 2] = i;
-    y = standardize(&n->b, x, expr_rank(x) - 2, axes, node_float(n, "epsilon", 1e-5f));
-    return node_done(n, scale_and_shift(&n->b, y, n->in[1], n->in[2], 1));
+    y = build_instances(&n->b, n->in[0], node_float(n, "epsilon", 1e-5f));
+    return node_done(n, build_scaled(&n->b, y, n->in[1], n->in[2], 1));
 }
 
 /* x in the type that mean and variance are computed in, which is no smaller than its own. */
@@ -139,7 +117,6 @@ bool convert_group_norm(Node *n)
 {
     const Build *b = &n->b;
     int64_t      groups = node_int(n, "num_groups", 0);
-    const Idx   *dims[3];
     double       eps = node_float(n, "epsilon", 1e-5f);
     const Expr  *x, *y;
     DType        stash;
@@ -153,19 +130,14 @@ bool convert_group_norm(Node *n)
                           (long long)groups, (long long)build_dim(b, x, 1));
     if (expr_empty(x))
         return node_done(n, x);
-    dims[0] = expr_form(x, 0);
-    dims[1] = idx_const(b->c->arith, groups);
-    dims[2] = idx_const(b->c->arith, build_dim(b, x, 1) / groups);
-    for (uint32_t i = 2; i < expr_rank(x); i++)
-        dims[2] = idx_mul(b->c->arith, dims[2], expr_form(x, i));
-    y = build_reshape_to(b, y, 3, dims);
-    y = y ? standardize(b, y, 1, (int64_t[]){2}, eps) : NULL;
+    y = y ? build_grouped(b, y, groups) : NULL;
+    y = y ? build_standardized(b, y, 1, (int64_t[]){2}, eps) : NULL;
     y = y ? build_cast(b, y, expr_dtype(x)) : NULL;
     if (build_elems(b, n->in[1]) == groups && build_dim(b, x, 1) != groups)
-        return node_done(n, build_reshape_to(b, scale_and_shift(b, y, n->in[1], n->in[2], 1),
+        return node_done(n, build_reshape_to(b, build_scaled(b, y, n->in[1], n->in[2], 1),
                                              expr_rank(x), expr_forms(x).at));
     y = build_reshape_to(b, y, expr_rank(x), expr_forms(x).at);
-    return node_done(n, scale_and_shift(b, y, n->in[1], n->in[2], 1));
+    return node_done(n, build_scaled(b, y, n->in[1], n->in[2], 1));
 }
 
 /* The normalized dimensions: axis .. last. */

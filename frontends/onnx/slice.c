@@ -144,7 +144,7 @@ static bool slice(Node *n, Dims starts, Dims ends, Ints axes, Ints steps)
     a->axes = ints_dup(b->c, ax, starts.n);
     a->begin = dims_dup(b->c, begin, starts.n);
     a->end = dims_dup(b->c, end, starts.n);
-    a->strides = ints_dup(b->c, steps.at, steps.n);
+    a->strides = build_steps(b, steps.at, steps.n);
     return node_done(n, build1(b, "strided_slice", x, a));
 }
 

@@ -22,7 +22,7 @@ bool aten_embedding(PtNode *n)
     (void)pt_bool(n, "scale_grad_by_freq", false);
     if (!at || pt_bool(n, "sparse", false))
         return at && pt_error(n, E_UNSUPPORTED, "sparse");
-    return pt_done(n, build_take(&n->b, w, at, 0));
+    return pt_done(n, take(n, w, at, 0));
 }
 
 /* Bags of rows, each from its offset to the next one: their sum, mean or largest cells. */

@@ -120,37 +120,12 @@ bool aten_rms_norm(PtNode *n)
     return pt_done(n, s && w ? build_mul(b, s, w) : s);
 }
 
-/* [N, groups, cells of each], normalized along the last. */
-static const Expr *grouped(PtNode *n, const Expr *x, int64_t groups, double eps)
-{
-    const Build *b = &n->b;
-    const Idx   *dims[3];
-    const Expr  *y, *d, *var;
-
-    dims[0] = expr_form(x, 0);
-    dims[1] = idx_const(b->c->arith, groups);
-    dims[2] = idx_const(b->c->arith, build_dim(b, x, 1) / groups);
-    for (uint32_t i = 2; i < expr_rank(x); i++)
-        dims[2] = idx_mul(b->c->arith, dims[2], expr_form(x, i));
-    y = build_reshape_to(b, x, 3, dims);
-    d = build_sub(b, y, build_reduce(b, "mean", y, 1, (int64_t[]){2}, true));
-    var = build_reduce(b, "mean", d ? build_mul(b, d, d) : NULL, 1, (int64_t[]){2}, true);
-    y = build_div(b, d, build1(b, "sqrt", build_by(b, "add", var, eps), NULL));
-    return build_reshape_to(b, y, expr_rank(x), expr_forms(x).at);
-}
-
 static bool scaled(PtNode *n, const Expr *y)
 {
-    const Build *b = &n->b;
-    const Expr  *w, *bias;
+    const Expr *w, *bias;
 
-    if (!y || !pt_maybe(n, "weight", &w) || !pt_maybe(n, "bias", &bias))
-        return false;
-    if (w)
-        y = build_mul(b, y, build_along(b, w, expr_rank(y), 1));
-    if (y && bias)
-        y = build_add(b, y, build_along(b, bias, expr_rank(y), 1));
-    return pt_done(n, y);
+    return y && pt_maybe(n, "weight", &w) && pt_maybe(n, "bias", &bias) &&
+           pt_done(n, build_scaled(&n->b, y, w, bias, 1));
 }
 
 bool aten_group_norm(PtNode *n)
@@ -163,10 +138,10 @@ bool aten_group_norm(PtNode *n)
         (void)pt_has(n, (const char *const[]){"N", "C", "HxW"}[i]);
     if (!x)
         return false;
-    if (expr_rank(x) < 2 || groups < 1 || build_dim(&n->b, x, 1) % groups)
+    if (expr_rank(x) < 2)
         return pt_error(n, E_IMPORT, "%lld groups of %s", (long long)groups,
                         type_text(n->b.c, x->type));
-    return scaled(n, grouped(n, x, groups, pt_float(n, "eps", 1e-5)));
+    return scaled(n, build_groups(&n->b, x, groups, pt_float(n, "eps", 1e-5)));
 }
 
 /* By the statistics of all cells of a channel, as instance_norm is written in core ATen, whose
@@ -180,9 +155,9 @@ bool aten_batch_norm_no_stats(PtNode *n)
     (void)pt_bool(n, "training", true);
     if (!x)
         return false;
-    if (expr_rank(x) < 2 || !idx_is_const(expr_form(x, 0), &batch) || batch != 1)
+    if (expr_rank(x) < 3 || !idx_is_const(expr_form(x, 0), &batch) || batch != 1)
         return pt_error(n, E_UNSUPPORTED, "statistics of a batch, %s", type_text(n->b.c, x->type));
-    return scaled(n, grouped(n, x, build_dim(&n->b, x, 1), pt_float(n, "eps", 1e-5)));
+    return scaled(n, build_instances(&n->b, x, pt_float(n, "eps", 1e-5)));
 }
 
 bool aten_instance_norm(PtNode *n)
@@ -198,7 +173,7 @@ bool aten_instance_norm(PtNode *n)
     if (!pt_bool(n, "use_input_stats", true))
         return pt_error(n, E_UNSUPPORTED, "it normalizes by statistics that are kept");
     (void)pt_has(n, "running_mean"), (void)pt_has(n, "running_var");
-    return scaled(n, grouped(n, x, build_dim(&n->b, x, 1), pt_float(n, "eps", 1e-5)));
+    return scaled(n, build_instances(&n->b, x, pt_float(n, "eps", 1e-5)));
 }
 
 /* v * g / the norm of v over all dimensions but one. */

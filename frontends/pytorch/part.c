@@ -54,7 +54,7 @@ bool aten_slice(PtNode *n)
     a->begin = dims_dup(b->c, &from, 1);
     a->end = dims_dup(b->c, &to, 1);
     a->axes = ints_dup(b->c, (int64_t[]){axis}, 1);
-    a->strides = ints_dup(b->c, &step, 1);
+    a->strides = build_steps(b, &step, 1);
     return pt_done(n, build1(b, "strided_slice", x, a));
 }
 

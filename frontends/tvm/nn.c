@@ -209,28 +209,20 @@ const Expr *tv_layer_norm(TvNode *n)
     return build_call(&n->b, "nn.layer_norm", 3, n->in, a);
 }
 
-/* (x - mean) / sqrt(variance + epsilon) along the axes, then times gamma plus beta along `axis`. */
+/* (x - mean) / sqrt(variance + epsilon) along the axes. */
 static const Expr *normalized(const TvNode *n, const Expr *x, uint32_t count, const int64_t *axes)
 {
-    const Build *b = &n->b;
-    const Expr  *mean = build_reduce(b, "mean", x, count, axes, true), *d = build_sub(b, x, mean);
-    const Expr  *var = build_reduce(b, "mean", build_mul(b, d, d), count, axes, true);
-
-    return build_mul(
-        b, d, build1(b, "rsqrt", build_by(b, "add", var, tv_float(n, "epsilon", 1e-5)), NULL));
+    return build_standardized(&n->b, x, count, axes, tv_float(n, "epsilon", 1e-5));
 }
 
+/* .. times gamma plus beta along another one. */
 static const Expr *scaled(const TvNode *n, const Expr *y, uint32_t axis)
 {
-    const Build *b = &n->b;
+    bool scale = tv_bool(n, "scale", true), center = tv_bool(n, "center", true);
 
     if (!y || expr_rank(n->in[1]) != 1 || expr_rank(n->in[2]) != 1)
         return y ? tv_error(n, E_IMPORT, "gamma or beta is no vector") : NULL;
-    if (tv_bool(n, "scale", true))
-        y = build_mul(b, y, build_along(b, n->in[1], expr_rank(y), axis));
-    if (y && tv_bool(n, "center", true))
-        y = build_add(b, y, build_along(b, n->in[2], expr_rank(y), axis));
-    return y;
+    return build_scaled(&n->b, y, scale ? n->in[1] : NULL, center ? n->in[2] : NULL, axis);
 }
 
 /* Each channel of each picture by itself. */

@@ -212,7 +212,7 @@ const Expr *tv_strided_slice(TvNode *n)
     }
     a->begin = tv_dims(n, begin);
     a->end = tv_dims(n, (Ints){begin.n, to});
-    a->strides = ints_dup(b->c, step, begin.n);
+    a->strides = build_steps(b, step, begin.n);
     a->axes = axes;
     return build1(b, "strided_slice", x, a);
 }
