@@ -9,7 +9,7 @@ its graph executor).  torch: TorchScript, a program of torch.export, and .onnx b
 
 All run in turns in one process, one thread each; a figure is the median of the turns' least times in ms of processor time.
 `to ONNX` is the slowest form's time by that of the ONNX form, `Relay` says whether all forms have the same Relay after the graph passes,
-up to names and the bits of weights that an exporter computed, and `to X` is X's time by that of the ONNX form: above 1 tvmcc is faster.
+up to names, the bits of weights that an exporter computed and the seventh digit of numbers, and `to X` is X's time by that of the ONNX form: above 1 tvmcc is faster.
 What every product gives is compared with the framework's result first.
 --keep: the forms that WORK has are not written again.  --check: nothing is measured, and what differs is shown.
 
@@ -91,8 +91,72 @@ def torch_networks():
     def lstm():
         return Recurrent(), (1, 50, 64)
 
+    class Residual(nn.Module):
+        def __init__(self, a, b, stride):
+            super().__init__()
+            self.body = nn.Sequential(nn.Conv2d(a, b, 3, stride, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU(inplace=True),
+                                      nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b))
+            self.skip = nn.Identity() if a == b else nn.Sequential(nn.Conv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b))
+
+        def forward(self, x):
+            return torch.relu(self.body(x) + self.skip(x))
+
+    def residual():
+        return nn.Sequential(nn.Conv2d(3, 32, 7, 2, 3, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
+                             Residual(32, 32, 1), Residual(32, 64, 2), Residual(64, 128, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                             nn.Linear(128, 100)), (1, 3, 112, 112)
+
+    class Double(nn.Sequential):
+        def __init__(self, a, b):
+            super().__init__(nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.LeakyReLU(0.1),
+                             nn.Conv2d(b, b, 3, padding=1), nn.GroupNorm(4, b), nn.SiLU())
+
+    class UNet(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.down = nn.ModuleList([Double(3, 16), Double(16, 32), Double(32, 64)])
+            self.up = nn.ModuleList([nn.ConvTranspose2d(64, 32, 2, 2), nn.ConvTranspose2d(32, 16, 3, 2, 1, 1)])
+            self.join, self.out = nn.ModuleList([Double(64, 32), Double(32, 16)]), nn.Conv2d(16, 5, 1)
+
+        def forward(self, input):
+            a = self.down[0](input)
+            b = self.down[1](nn.functional.max_pool2d(a, 2))
+            x = self.down[2](nn.functional.avg_pool2d(b, 2))
+            x = self.join[0](torch.cat([self.up[0](x), b], 1))
+            x = self.join[1](torch.cat([self.up[1](x), a], 1))
+            return torch.softmax(self.out(x), 1)
+
+    def unet():
+        return UNet(), (1, 3, 64, 64)
+
+    class Text(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding(500, 48)
+            self.forwards, self.both = nn.GRU(48, 64, batch_first=True), nn.LSTM(64, 32, batch_first=True, bidirectional=True)
+            self.out = nn.Linear(128, 12)
+
+        def forward(self, input):
+            y = self.both(self.forwards(self.words(input))[0])[0]
+            return torch.log_softmax(self.out(torch.cat([y.mean(1), y.amax(1)], 1)), 1)
+
+    def text():
+        return Text(), (1, 40)
+
+    class Gated(nn.Module):
+        def __init__(self, a, b, dilation):
+            super().__init__()
+            self.conv, self.skip = nn.Conv1d(a, 2 * b, 3, padding=dilation, dilation=dilation), nn.Conv1d(a, b, 1)
+
+        def forward(self, x):
+            return nn.functional.glu(self.conv(x), 1) + self.skip(x)
+
+    def audio():
+        return nn.Sequential(nn.Conv1d(1, 32, 16, 8, 4), nn.BatchNorm1d(32), nn.PReLU(32), nn.MaxPool1d(2), Gated(32, 32, 1), Gated(32, 48, 2),
+                             Gated(48, 48, 4), nn.InstanceNorm1d(48), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(48, 35)), (1, 1, 8000)
+
     torch.manual_seed(3)
-    return {"cnn": cnn, "mobile": mobile, "transformer": transformer, "lstm": lstm}
+    return {"cnn": cnn, "mobile": mobile, "transformer": transformer, "lstm": lstm, "residual": residual, "unet": unet, "text": text, "audio": audio}
 
 
 def torch_network(make):
@@ -100,10 +164,12 @@ def torch_network(make):
     torch.manual_seed(3)
     net, shape = make()
     for m in net.modules():  # normalization does something
-        if isinstance(m, torch.nn.BatchNorm2d):
-            for t in (m.weight, m.bias, m.running_mean, m.running_var):
-                torch.nn.init.uniform_(t, 0.5, 1.5)
-    return net.eval(), torch.randn(shape)
+        if isinstance(m, (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.GroupNorm)):
+            for name in ("weight", "bias", "running_mean", "running_var"):
+                if getattr(m, name, None) is not None:
+                    torch.nn.init.uniform_(getattr(m, name), 0.5, 1.5)
+    words = any(isinstance(m, torch.nn.Embedding) for m in net.modules())
+    return net.eval(), torch.randint(0, 500, shape) if words else torch.randn(shape)
 
 
 def write_torch(make, stem):
@@ -158,7 +224,9 @@ class Feeds:
 
 def command(args, source, x):
     """TorchScript does not say the shapes of its inputs."""
-    shape = [f"--shape=input:[{','.join(map(str, x['x'].shape))}]"] if source.endswith(".pt") else []
+    shape = []
+    if source.endswith(".pt"):
+        shape = [f"--shape=input:[{','.join(map(str, x['x'].shape))}]" + (":i64" if x["x"].dtype == np.int64 else "")]
     return [args.tvmcc, source, *shape, "-mcpu=" + args.mcpu]
 
 
@@ -178,6 +246,7 @@ def relay(args, source, x):
         if re.match("hint:|[^ ]*: (warning|note): ", line):
             continue
         line = re.sub(rf"const @({NAME})", lambda m: "const " + types[m[1]], line)
+        line = re.sub(r"\b\d+\.\d+(e-?\d+)?\b", lambda m: f"{float(m[0]):.6g}", line)
         lines.append(re.sub(rf"[%@](?:{NAME})", lambda m: names.setdefault(m[0], m[0][0] + str(len(names))), line))
     return lines
 
