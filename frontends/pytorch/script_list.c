@@ -303,6 +303,13 @@ static bool bound(TsCall *k, uint32_t i, int64_t fallback, int64_t *out)
            ts_error(k->f, E_UNSUPPORTED, "a part of a list that a run decides");
 }
 
+/* A position of a part as Python has it: from the end below 0, then no further than an end. */
+static int64_t within(int64_t at, int64_t n, int64_t first, int64_t last)
+{
+    at = at < 0 && at >= -n ? at + n : at;
+    return at < first ? first : at > last ? last : at;
+}
+
 bool ts_slice(TsCall *k)
 {
     const TsValue *x = &k->at[0];
@@ -311,14 +318,17 @@ bool ts_slice(TsCall *k)
     if (!x->items)
         return pass(k);
     n = x->items->list.n;
-    if (!bound(k, 3, 1, &step) || !bound(k, 1, 0, &from) || !bound(k, 2, n, &to))
+    if (!bound(k, 3, 1, &step))
         return false;
-    if (step < 1)
-        return ts_error(k->f, E_UNSUPPORTED, "a part of a list in steps of %lld", (long long)step);
-    from = from < 0 ? (from + n < 0 ? 0 : from + n) : from;
-    to = to < 0 ? to + n : to > n ? n : to;
+    if (!step)
+        return ts_error(k->f, E_IMPORT, "a part of a list in steps of 0");
+    if (!bound(k, 1, step > 0 ? 0 : n, &from) || !bound(k, 2, step > 0 ? n : -n - 1, &to))
+        return false;
+    from = step > 0 ? within(from, n, 0, n) : within(from, n, -1, n - 1);
+    to = step > 0 ? within(to, n, 0, n) : within(to, n, -1, n - 1);
+    step = within(step, 0, -n - 1, n + 1); /* one is the end of each list */
     *k->out = ts_items(k->f->s, x->kind, 0, NULL);
-    for (int64_t i = from; i < to; i += step)
+    for (int64_t i = from; step > 0 ? i < to : i > to; i += step)
         vec_push(k->f->s->c->arena, &k->out->items->list, x->items->list.at[i]);
     return true;
 }

@@ -223,6 +223,20 @@ def control():
     return Control(), {"x": torch.randn(2, 4)}, False
 
 
+class Parts(nn.Module):
+    """Parts of lists in steps of both directions, from beyond their ends."""
+
+    def forward(self, x: Tensor) -> List[Tensor]:
+        rows = [x[0], x[1], x[2], x[3], x[4]]
+        return [torch.stack(rows[::-1]), torch.stack(rows[3:0:-2]), torch.stack(rows[-2::-1]), torch.stack(rows[9:-9:-3]), torch.stack(rows[-9:9:2]),
+                torch.stack(rows[:-3:-1]), torch.tensor([len(rows[1:3:-1]), len(rows[4:4:-1]), len(rows[::9223372036854775807])])]
+
+
+@model
+def parts_of_lists():
+    return Parts(), {"x": torch.randn(5, 2)}, False
+
+
 class Branches(nn.Module):
     """Branches that values of the run decide."""
 
