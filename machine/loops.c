@@ -79,8 +79,8 @@ double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int6
 
 /* ---- windows -------------------------------------------------------------------------------------- */
 
-/* The larger of two numbers with what NaN and zeros ask for, and where a cell outside counts as
- * none. */
+/* The larger of two numbers, and which of them if one is NaN: vmaxps, vcmpunordps, and vblendvps,
+ * which is two.  The 2 cycles a cell of tiles below. */
 #define MAXIMUM 4.0
 
 /* What is not written out is a loop: its sums wait for themselves, since a core that guesses when

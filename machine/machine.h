@@ -168,14 +168,6 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
-/* ... in groups, a cell each way: instructions, of tiles of 2x2 and of 4x4, more where a vector
- * holds several groups, and cycles of storing 32 bytes of it, or loading these (AVX2: Cascade
- * Lake 1.0 and 2.3 cycles in all, Zen 5 0.7 and 1.4, of several groups 1.6 and 2.4; with AVX-512,
- * of several groups, Cascade Lake 2.4 and 5, Zen 5 0.9 and 1.1 to 2.7). */
-#define WINOGRAD_GROUP_2X2 2.6
-#define WINOGRAD_GROUP_4X4 8.4
-#define WINOGRAD_GROUP_WITHIN 9.5
-#define WINOGRAD_GROUP_MOVE 0.35
 
 /* Blocks narrower than the widest vector: they must be worth it, being twice as many instructions.
  */
@@ -294,6 +286,12 @@ double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 double conv_words_cycles(const Machine *m, double macs, double weights, int64_t lanes);
 double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t lanes, uint32_t ops);
 double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+/* ... of a depthwise one of bytes: taps by fours, one instruction each; in f32. */
+double depthwise_dot4_cycles(double macs, int64_t lanes);
+double depthwise_floats_cycles(double macs, int64_t lanes);
+/* ... of Winograd's transforms in groups: a vector's cell of a tile of `tile` by `tile`, one way;
+ * `within`: it holds several groups. */
+double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile, bool within);
 /* ... of a matrix product of floats, of the turned copy of a matrix, of m rows by a weight [n, k]
  * by Strassen's algorithm. */
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes);

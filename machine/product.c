@@ -42,6 +42,31 @@ double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t 
                   fetched_time(m, weights));
 }
 
+double depthwise_dot4_cycles(double macs, int64_t lanes)
+{
+    return macs / 4 / (double)lanes;
+}
+
+/* 9 taps of 8 results took 9.2 cycles, 11 of integers of 32 bits (AVX2, Zen 4). */
+double depthwise_floats_cycles(double macs, int64_t lanes)
+{
+    const double TAP = 1.02;
+
+    return macs / (double)lanes * TAP;
+}
+
+/* Instructions that start, then storing 32 bytes or loading these.  Measured of 2x2 and 4x4 with
+ * AVX2: Cascade Lake 1.0 and 2.3 cycles, Zen 5 0.7 and 1.4, of several groups 1.6 and 2.4; with
+ * AVX-512, of several groups, Cascade Lake 2.4 and 5, Zen 5 0.9 and 1.1 to 2.7.  llvm-mca (LLVM 19)
+ * of 4x4 with AVX2, the mean of both ways: Haswell 2.5, Skylake 1.75, Zen 3 and 4 1.8. */
+double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile, bool within)
+{
+    const double BEGUN_2X2 = 2.6, BEGUN_4X4 = 8.4, WITHIN = 9.5, MOVE = 0.35;
+    double       begun = (tile == 2 ? BEGUN_2X2 : BEGUN_4X4) + (within ? WITHIN : 0);
+
+    return begun / m->issue + MOVE * (double)(lanes * 4) / 32;
+}
+
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
     return beside(m, macs / (double)lanes / fma_rate(m, lanes) * DENSE,

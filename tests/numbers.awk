@@ -1,4 +1,4 @@
-# Numbers that decide: names of numbers, comparisons with a number, shares and factors.  Prints each
+# Numbers that decide: names of numbers, comparisons with a number, shares, factors and rates.  Prints each
 # that stands in the code of the files given, but for names in the list `known` (see layers.sh).
 # Comments and strings are no code.
 
@@ -54,10 +54,12 @@ FNR == 1 { comment = string = named = 0 }
     gsub(/for \([^;]*; i < [0-9]; i\+\+\)/, "", line)
     gsub(/\[[0-9]+\]/, "", line)
     gsub(/1e-9/, "", line)
+    gsub(/device_[a-z]*_cycles\(/, "", line) # whose last is bytes of a number
     gsub(/ 1\.0 /, " 1 ", line)
     gsub(/ 1\.0\)/, " 1)", line)
     gsub(/<< *[0-9]+/, "", line)
     if (line ~ /[<>]=? *-?([3-9]|[0-9][0-9])/) report("a comparison with a number")
     else if (line ~ /[^A-Za-z_0-9.][0-9]*\.[0-9]/ || line ~ /[^A-Za-z_0-9.][0-9]+e-?[0-9]/) report("a share or a factor")
     else if (line ~ /\?.*[?:] *[0-9][0-9]/) report("a choice of a number")
+    else if (line ~ /(macs|cycles)[^;,]*\/ *[0-9]/ || line ~ /cycles\(.*, *[2-9]\)/) report("a rate or a figure")
 }

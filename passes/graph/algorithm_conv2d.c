@@ -115,7 +115,7 @@ double time_conv2d_dot4(Ctx *c, const Expr *call, const Algorithm *a)
         return conv_dot4_cycles(&w.machine, w.macs, w.weights, w.lanes, w.ops);
     return w.ops == 1 && conv2d_by_columns(&w.s) && w.s.in_block == w.s.out_block &&
                    w.s.group_out == 1
-               ? w.macs / 4 / (double)w.lanes
+               ? depthwise_dot4_cycles(w.macs, w.lanes)
                : NEVER;
 }
 
@@ -141,7 +141,7 @@ double time_conv2d_floats(Ctx *c, const Expr *call, const Algorithm *a)
         !c->target->has_fma || !dtype_eq(call->type->dtype, DT_I32) ||
         !conv2d_sums_are_whole(&w.s, w.data, w.weight))
         return NEVER;
-    return w.macs / (double)w.lanes / 2;
+    return depthwise_floats_cycles(w.macs, w.lanes);
 }
 
 const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)

@@ -84,9 +84,9 @@ double time_reduce_apart(Ctx *c, const Expr *call, const Algorithm *a)
     (void)a;
     if (!is_apart_on(c, call, &p, &m, &lanes) || p.inner > (double)limit_short_row(&m))
         return NEVER;
-    return m.start_cycles +
-           p.results * (column_sum_cycles(&m, p.between * p.inner / (double)lanes, p.outer, 4) +
-                        p.between * row_cycles(&m, lanes, p.inner));
+    return m.start_cycles + p.results * (column_sum_cycles(&m, p.between * p.inner / (double)lanes,
+                                                           p.outer, limit_most_sums(&m)) +
+                                         p.between * row_cycles(&m, lanes, p.inner));
 }
 
 const Expr *make_reduce_apart(Ctx *c, const Expr *call, const Algorithm *a)

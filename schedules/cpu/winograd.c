@@ -147,9 +147,7 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
     double  steps = (double)z->i * c, w = group_weights(z), a2 = (double)(z->a * z->a);
-    double  begun = z->m == 2 ? WINOGRAD_GROUP_2X2 : WINOGRAD_GROUP_4X4;
-    double  permuted = z->within ? WINOGRAD_GROUP_WITHIN : 0;
-    double  cell = (begun + permuted) / at->issue + WINOGRAD_GROUP_MOVE * bytes / 32;
+    double  cell = winograd_group_cell_cycles(at, z->lanes, z->m, z->within);
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at)) {
