@@ -177,7 +177,8 @@ static void vk_close(DeviceState *state)
     Vulkan *vk = (Vulkan *)state;
 
     if (vk->device) {
-        vk->vkDeviceWaitIdle(vk->device);
+        if (vk->submitted) /* else there is nothing to wait for, and RADV without a card crashes */
+            vk->vkDeviceWaitIdle(vk->device);
         if (vk->recording)
             tvmrt_vk_recording_free(vk, vk->recording);
         tvmrt_vk_memory_free(vk, vk->staging);
