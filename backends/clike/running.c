@@ -6,7 +6,7 @@
  *
  * What is left of the index is the same in all rounds and is computed before the loop.  Compilers
  * of devices do not find that by themselves where they mix sums of many indices: they compute each
- * anew in every round (a window's number took 16 instructions to copy, 7 so).  For loops whose
+ * anew in every round (a window's number took 16 instructions to copy, 6 so).  For loops whose
  * rounds are not written out, dialects that ask for it, and buffers all of whose indices step
  * alike. */
 #include "backends/clike/impl.h"
