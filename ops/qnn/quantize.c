@@ -21,7 +21,7 @@ typedef struct {
 /* A scale or zero point: one number, or one for each cell of the axis. */
 static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, Along l)
 {
-    int64_t  n, block = 0, blocks;
+    int64_t  n, block = 0, blocks, lanes;
     uint32_t at;
 
     if (type_elems(p, &n) && n == 1 && p->n <= 1)
@@ -33,8 +33,11 @@ static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, Along l)
         return rel_axis(c, loc, l.axis, data->n, &at) &&
                rel_dims_equal(c, loc, data->dims[at], p->dims[0], "channels and scales");
     if (!rel_rank(c, loc, data, 5, "data") || !rel_dim(c, loc, data, 1, &blocks) ||
-        !rel_dim(c, loc, p, 0, &n))
+        !rel_dim(c, loc, data, 4, &lanes) || !rel_dim(c, loc, p, 0, &n))
         return false;
+    if (lanes != block)
+        return error_at(c, E_TYPE, loc, "blocks of %lld channels and layout %s", (long long)lanes,
+                        l.layout);
     return blocks == (n + block - 1) / block ||
            error_at(c, E_TYPE, loc, "%lld blocks of channels and %lld scales", (long long)blocks,
                     (long long)n);
