@@ -89,12 +89,13 @@ int64_t build_elems(const Build *b, const Expr *e)
 
 /* Numbers beside a tensor of f32 or fewer bits are f32, as kernels take them: files that write them
  * with other digits have the same call. */
-static const void *as_floats(const Build *b, const Op *op, const Expr *x, const void *attrs)
+static const void *as_floats(const Build *b, const char *name, const Expr *x, const void *attrs)
 {
+    const Op   *op = attrs ? op_find(b->c, name) : NULL;
     const Type *t = x->type;
     char       *copy = NULL;
 
-    if (!attrs || !op->attrs || !t || t->kind != TYPE_TENSOR || !dtype_is_float(t->dtype) ||
+    if (!op || !op->attrs || !t || t->kind != TYPE_TENSOR || !dtype_is_float(t->dtype) ||
         t->dtype.bits > 32)
         return attrs;
     for (uint32_t i = 0; i < op->attrs->nfields; i++) {
@@ -120,7 +121,7 @@ const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *c
         if (!args[i])
             return NULL;
     if (n)
-        attrs = as_floats(b, op_find(b->c, op), args[0], attrs);
+        attrs = as_floats(b, op, args[0], attrs);
     return expr_call_name(b->c, op, n, args, attrs, b->loc);
 }
 

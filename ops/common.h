@@ -9,6 +9,20 @@
 
 #include "ops/ops.h"
 
+/* ---- channels.c ----------------------------------------------------------------------------------- */
+
+/* Where the channels of data are: a dimension, or blocks. */
+typedef struct {
+    int64_t     axis;
+    const char *layout; /* "NCHW8c"; "" or plain: by the axis */
+} ChannelAxis;
+#define CHANNEL_AXIS(a) ((ChannelAxis){(a)->axis, (a)->layout})
+/* One number for each channel of the data; what: these, in the plural.  Records E_TYPE. */
+bool rel_channels(Ctx *c, Loc loc, const Type *data, const Type *numbers, ChannelAxis l,
+                  const char *what);
+/* The number of a cell's channel, as type t. */
+const Prim *te_of_channel(Ctx *c, const Tensor *numbers, const Axes *a, ChannelAxis l, DType t);
+
 /* ---- common.c: type relations.  All record E_TYPE and return false or NULL -------------------- */
 
 bool rel_tensors(Ctx *c, Loc loc, const Type *const *in, uint32_t n); /* no tuples */
@@ -55,8 +69,6 @@ const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode);
 int64_t dim_of(const Type *t, uint32_t i);
 /* An index as a number of type t, also a float. */
 const Prim *te_number(Ctx *c, DType t, const Idx *x);
-/* The number beside the channel of a cell, by the attributes of nn.bias_add. */
-const Prim *te_of_channel(Ctx *c, const OpCall *call, const Tensor *numbers, const Axes *a);
 /* a <= x && x < b */
 const Prim *te_between(Ctx *c, const Idx *a, const Idx *x, const Idx *b);
 const Prim *te_magnitude(Ctx *c, const Prim *x);

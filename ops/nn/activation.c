@@ -27,8 +27,10 @@ bool te_leaky_relu(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 
 bool te_prelu(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    Axes        a = te_axes_of(c, call->out[0]);
-    const Prim *x = te_in(c, in[0], &a);
+    const BiasAddAttrs *attrs = call->attrs;
+    Axes                a = te_axes_of(c, call->out[0]);
+    const Prim         *x = te_in(c, in[0], &a);
 
-    return te_out(c, call, &a, leaky(c, x, te_of_channel(c, call, in[1], &a)), out);
+    return te_out(c, call, &a,
+                  leaky(c, x, te_of_channel(c, in[1], &a, CHANNEL_AXIS(attrs), x->dtype)), out);
 }

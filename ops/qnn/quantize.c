@@ -10,40 +10,16 @@
  * surplus lanes have a scale of 0, so that they give the zero point. */
 #include "ops/common.h"
 
-/* What the three records have in common. */
-typedef struct {
-    int64_t     axis;
-    const char *layout;
-} Along;
-
-#define ALONG(a) ((Along){(a)->axis, (a)->layout})
-
-/* A scale or zero point: one number, or one for each cell of the axis. */
-static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, Along l)
+/* A scale or zero point: one number, or one for each channel. */
+static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, ChannelAxis l)
 {
-    int64_t  n, block = 0, blocks, lanes;
-    uint32_t at;
+    int64_t n;
 
-    if (type_elems(p, &n) && n == 1 && p->n <= 1)
-        return true;
-    if (!rel_rank(c, loc, p, 1, "scales and zero points") ||
-        (*l.layout && !rel_layout(c, loc, l.layout, "NCHW", &block)))
-        return false;
-    if (!block)
-        return rel_axis(c, loc, l.axis, data->n, &at) &&
-               rel_dims_equal(c, loc, data->dims[at], p->dims[0], "channels and scales");
-    if (!rel_rank(c, loc, data, 5, "data") || !rel_dim(c, loc, data, 1, &blocks) ||
-        !rel_dim(c, loc, data, 4, &lanes) || !rel_dim(c, loc, p, 0, &n))
-        return false;
-    if (lanes != block)
-        return error_at(c, E_TYPE, loc, "blocks of %lld channels and layout %s", (long long)lanes,
-                        l.layout);
-    return blocks == (n + block - 1) / block ||
-           error_at(c, E_TYPE, loc, "%lld blocks of channels and %lld scales", (long long)blocks,
-                    (long long)n);
+    return (type_elems(p, &n) && n == 1 && p->n <= 1) ||
+           rel_channels(c, loc, data, p, l, "scales and zero points");
 }
 
-static bool rel_params(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, Along l)
+static bool rel_params(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, ChannelAxis l)
 {
     if (!rel_tensors(c, loc, in, nin))
         return false;
@@ -70,7 +46,7 @@ const Type *rel_quantize(Ctx *c, Loc loc, const void *attrs, const Type *const *
 {
     const QuantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_out_int(c, loc, a->out_dtype))
+    if (!rel_params(c, loc, in, nin, CHANNEL_AXIS(a)) || !rel_out_int(c, loc, a->out_dtype))
         return NULL;
     if (!dtype_is_float(in[0]->dtype))
         return error_at(c, E_TYPE, loc, "quantization of %s", dtype_text(c, in[0]->dtype));
@@ -81,7 +57,7 @@ const Type *rel_dequantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 {
     const DequantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_int_dtype(c, loc, in[0], "data"))
+    if (!rel_params(c, loc, in, nin, CHANNEL_AXIS(a)) || !rel_int_dtype(c, loc, in[0], "data"))
         return NULL;
     if (!dtype_is_float(a->out_dtype))
         return error_at(c, E_TYPE, loc, "dequantization to %s", dtype_text(c, a->out_dtype));
@@ -92,7 +68,7 @@ const Type *rel_requantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 {
     const RequantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_int_dtype(c, loc, in[0], "data") ||
+    if (!rel_params(c, loc, in, nin, CHANNEL_AXIS(a)) || !rel_int_dtype(c, loc, in[0], "data") ||
         !rel_out_int(c, loc, a->out_dtype))
         return NULL;
     return rel_tensor(c, loc, a->out_dtype, in[0]->n, in[0]->dims);
@@ -101,23 +77,14 @@ const Type *rel_requantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 /* ---- compute ------------------------------------------------------------------------------------- */
 
 /* A parameter for the cell `a`, as type t; 0 for surplus lanes. */
-static const Prim *param(Ctx *c, const Tensor *p, const Axes *a, Along l, DType t)
+static const Prim *param(Ctx *c, const Tensor *p, const Axes *a, ChannelAxis l, DType t)
 {
-    const Idx *at = idx_const(c->arith, 0);
-    int64_t    n = 1, block = 0;
-    bool       vector = p->buffer->ndim && !(idx_is_const(p->buffer->extent[0], &n) && n == 1);
+    const Idx *first = idx_const(c->arith, 0);
+    int64_t    n;
 
-    if (!vector)
-        return prim_cast(c, t, te_at(c, p, &at));
-    if (!*l.layout || !layout_block(l.layout, "NCHW", &block) || !block)
-        return prim_cast(c, t, te_at(c, p, &a->at[axis_of(l.axis, a->n)]));
-    at = idx_add(c->arith, idx_mulc(c->arith, a->at[1], block), a->at[4]);
-    const Prim *x = prim_cast(c, t, te_at(c, p, &at));
-
-    if (n % block == 0)
-        return x;
-    return prim_select(c, te_between(c, idx_const(c->arith, 0), at, idx_const(c->arith, n)), x,
-                       prim_num(c, t, 0));
+    if (!p->buffer->ndim || (idx_is_const(p->buffer->extent[0], &n) && n == 1))
+        return prim_cast(c, t, te_at(c, p, &first));
+    return te_of_channel(c, p, a, l, t);
 }
 
 /* Differences of 8- and 16-bit numbers fit i32; i32 and i64 data come with a zero point of 0, as a
@@ -161,8 +128,8 @@ bool te_quantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Tens
     const QuantizeAttrs *attrs = call->attrs;
     Axes                 a = te_axes_of(c, call->out[0]);
     const Prim          *x = te_in(c, in[0], &a);
-    const Prim          *scale = param(c, in[1], &a, ALONG(attrs), x->dtype);
-    const Prim          *zero = param(c, in[2], &a, ALONG(attrs), DT_I32);
+    const Prim          *scale = param(c, in[1], &a, CHANNEL_AXIS(attrs), x->dtype);
+    const Prim          *zero = param(c, in[2], &a, CHANNEL_AXIS(attrs), DT_I32);
 
     return te_out(c, call, &a, quantized(c, x, scale, zero, attrs->out_dtype), out);
 }
@@ -171,8 +138,8 @@ bool te_dequantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 {
     const DequantizeAttrs *attrs = call->attrs;
     Axes                   a = te_axes_of(c, call->out[0]);
-    const Prim            *scale = param(c, in[1], &a, ALONG(attrs), attrs->out_dtype);
-    const Prim            *zero = param(c, in[2], &a, ALONG(attrs), DT_I32);
+    const Prim            *scale = param(c, in[1], &a, CHANNEL_AXIS(attrs), attrs->out_dtype);
+    const Prim            *zero = param(c, in[2], &a, CHANNEL_AXIS(attrs), DT_I32);
 
     return te_out(c, call, &a, dequantized(c, te_in(c, in[0], &a), scale, zero), out);
 }
@@ -184,7 +151,7 @@ bool te_requantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
     const Prim            *p[5];
 
     for (uint32_t i = 1; i < 5; i++)
-        p[i] = param(c, in[i], &a, ALONG(attrs), i % 2 ? DT_F32 : DT_I32);
+        p[i] = param(c, in[i], &a, CHANNEL_AXIS(attrs), i % 2 ? DT_F32 : DT_I32);
     const Prim *x = dequantized(c, te_in(c, in[0], &a), p[1], p[2]);
 
     return te_out(c, call, &a, quantized(c, x, p[3], p[4], attrs->out_dtype), out);
