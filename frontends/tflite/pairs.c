@@ -119,12 +119,8 @@ static bool common_scale(TfliteNode *n, int bits, TfliteFixed *f, double *one)
     return tflite_fixed(n, scale[0] / larger, &f[0]) && tflite_fixed(n, scale[1] / larger, &f[1]);
 }
 
-static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
+static bool alike(const TfliteNode *n, int bits, const TfliteFixed *f, const Expr **x)
 {
-    TfliteFixed f[2];
-
-    if (!common_scale(n, bits, f, one))
-        return false;
     for (uint32_t i = 0; i < 2; i++) {
         x[i] = centred(n, i);
         if (expr_dtype(n->in[i]).bits == 8 && bits >= 15)
@@ -135,22 +131,19 @@ static bool alike(TfliteNode *n, int bits, const Expr **x, double *one)
     return x[0] && x[1];
 }
 
-/* Of bytes: the same for all pairs of them by one product each, where there are such factors. */
-static const Expr *sum_by_line(TfliteNode *n, int bits)
+/* Of bytes: the same for all pairs of them by one product each; NULL: there are no such factors. */
+static const Expr *sum_by_line(const TfliteNode *n, TfliteSum *s)
 {
     const Build *b = &n->b;
-    TfliteSum    s = {.bits = bits, .minus = !strcmp(n->row->name, "SUB")};
     TfliteLine   line;
-    DType        t = expr_dtype(n->in[0]);
     const Expr  *x[2];
-    double       one;
 
-    s.least = (int)dtype_min(t);
-    s.zero = (int)tflite_zero(tflite_out(n, 0), 0);
+    s->minus = !strcmp(n->row->name, "SUB");
+    s->least = (int)dtype_min(expr_dtype(n->in[0]));
+    s->zero = (int)tflite_zero(tflite_out(n, 0), 0);
     for (uint32_t i = 0; i < 2; i++)
-        s.from[i] = (int)tflite_zero(tflite_in(n, i), 0);
-    if (!common_scale(n, bits, s.of, &one) || !tflite_fixed(n, one / (double)out_scale(n), &s.to) ||
-        !tflite_line(b->c, &s, &line))
+        s->from[i] = (int)tflite_zero(tflite_in(n, i), 0);
+    if (!tflite_line(b->c, s, &line))
         return NULL;
     for (uint32_t i = 0; i < 2; i++)
         x[i] = by(b, "multiply", build_cast(b, n->in[i], DT_I32), line.times[i]);
@@ -159,18 +152,22 @@ static const Expr *sum_by_line(TfliteNode *n, int bits)
 
 static bool sum(TfliteNode *n)
 {
-    bool        bytes = expr_dtype(n->in[0]).bits == 8;
-    int         bits = bytes ? 20 : 15;
-    const Expr *x[2], *y;
-    double      one;
+    const Build *b = &n->b;
+    bool         bytes = expr_dtype(n->in[0]).bits == 8;
+    TfliteSum    s = {.bits = bytes ? 20 : 15};
+    const Expr  *x[2], *y;
+    double       one;
 
     if (sum_by_powers(n))
         return activated(n, n->out[0]);
-    if (bytes && (y = sum_by_line(n, bits)))
+    if (!common_scale(n, s.bits, s.of, &one) || !tflite_fixed(n, one / (double)out_scale(n), &s.to))
+        return false;
+    if (bytes && (y = sum_by_line(n, &s)))
         return tflite_activated_steps(n, y);
-    return alike(n, bits, x, &one) &&
-           activated(n, times(n, build2(&n->b, n->row->relay, x[0], x[1], NULL),
-                              one / (double)out_scale(n)));
+    if (!alike(n, s.bits, s.of, x))
+        return false;
+    y = build2(b, n->row->relay, x[0], x[1], NULL);
+    return activated(n, y ? tflite_times(b, y, MOST, 1, &s.to, 1) : NULL);
 }
 
 static bool product(TfliteNode *n)
@@ -192,6 +189,7 @@ bool tflite_arithmetic(TfliteNode *n)
 bool tflite_squared_difference(TfliteNode *n)
 {
     enum { BITS = 7 };
+    TfliteFixed f[2];
     const Expr *x[2], *d;
     double      one;
 
@@ -199,7 +197,7 @@ bool tflite_squared_difference(TfliteNode *n)
         d = build_sub(&n->b, n->in[0], n->in[1]);
         return tflite_done(n, build_mul(&n->b, d, d));
     }
-    if (!alike(n, BITS, x, &one))
+    if (!common_scale(n, BITS, f, &one) || !alike(n, BITS, f, x))
         return false;
     d = build_sub(&n->b, x[0], x[1]);
     return unbounded(n, times(n, build_mul(&n->b, d, d), one * one / (double)out_scale(n)));
