@@ -19,17 +19,23 @@ struct Running {
     const char    *name;
 };
 
+/* The innermost of the pointers that go along, or the buffer itself. */
+static const char *name_of(Clike *x, const Buffer *b)
+{
+    for (const Running *r = x->running; r; r = r->outer)
+        if (r->of == b)
+            return r->name;
+    return clike_buffer(x, b);
+}
+
 const char *clike_place(Clike *x, const Buffer *b, const Idx *index)
 {
-    Arith      *A = x->c->arith;
-    const char *name = NULL;
+    Arith *A = x->c->arith;
 
     for (const Running *r = x->running; r; r = r->outer)
-        if (r->of == b) {
-            name = name ? name : r->name;
+        if (r->of == b)
             index = idx_sub(A, index, idx_mulc(A, idx_atom(A, r->along), r->step));
-        }
-    return arena_printf(x->c->arena, "%s[%s]", name ? name : clike_buffer(x, b),
+    return arena_printf(x->c->arena, "%s[%s]", name_of(x, b),
                         clike_bare(x, clike_index_text(x, index)));
 }
 
@@ -66,15 +72,6 @@ static bool store(void *user, const Stmt *s)
     return true;
 }
 
-/* The name of the pointer as it is before the loop. */
-static const char *name_before(Clike *x, const Buffer *b)
-{
-    for (const Running *r = x->running; r; r = r->outer)
-        if (r->of == b)
-            return r->name;
-    return clike_buffer(x, b);
-}
-
 const char *clike_run_along(Clike *x, const Stmt *loop)
 {
     const LoopData *l = &loop->u.loop;
@@ -94,7 +91,7 @@ const char *clike_run_along(Clike *x, const Stmt *loop)
             continue;
         const char *name = intern_printf(x->c->strings, "b%u", x->next_buffer++);
         clike_indent(x);
-        str_printf(x->out, "%s%s = %s;\n", clike_pointer(x, p), name, name_before(x, p->buffer));
+        str_printf(x->out, "%s%s = %s;\n", clike_pointer(x, p), name, name_of(x, p->buffer));
         str_printf(&steps, ", %s += %lld", name, (long long)z.step);
         Running *r = NEW(x->c->arena, Running);
         *r = (Running){x->running, p->buffer, l->var, z.step, name};
