@@ -32,7 +32,7 @@ import subprocess
 import sys
 import time
 
-from engines import ARTIFACTS, ENGINES
+from engines import ARTIFACTS, ENGINES, build_runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 0.4
@@ -88,16 +88,6 @@ def build(a, engine, model):
     made["by"] = by
     json.dump(made, open(stamp, "w"))
     return made
-
-
-def runtime_library(a):
-    """The project's runtime as a shared library, which Python can open."""
-    path, folder = os.path.join(a.work, "libtvmrt.so"), os.path.join(HERE, "..")
-    sources = [os.path.join(where, f) for where, _, files in os.walk(os.path.join(folder, "runtime"))
-               for f in sorted(files) if f.endswith(".c")]
-    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", "-std=gnu11", "-I" + folder, "-I" + os.path.join(folder, "include"),
-                           *sources, "-o", path, "-lpthread", "-ldl", "-lm"])
-    os.environ["TVMCC_RUNTIME"] = path
 
 
 def handover_tool(a):
@@ -404,7 +394,7 @@ def main():
     old = os.path.join(a.work, "results.json")
     result = json.load(open(old)) if (a.resume or a.report) and os.path.exists(old) else {}
     if not a.report:
-        runtime_library(a)
+        build_runtime(a.work)
         a.cores = Cores(handover_tool(a))
         tvm_cpu(a)
         if not a.build_only and len(result.get("peak", {})) < len(a.threads):

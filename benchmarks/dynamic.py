@@ -23,7 +23,6 @@ from onnx import TensorProto as TP, helper
 
 import engines
 import models
-from operators import build_runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RNG = np.random.default_rng(7)
@@ -200,7 +199,7 @@ def main():
     p.add_argument("--only-check", action="store_true", help="compile and compare results, measure nothing")
     a = p.parse_intermixed_args()
     os.makedirs(a.work, exist_ok=True)
-    build_runtime(a.work)
+    engines.build_runtime(a.work)
     import onnxruntime as ort
     options, wrong, logs = ort.SessionOptions(), 0, []
     options.intra_op_num_threads = a.threads

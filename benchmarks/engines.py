@@ -30,6 +30,16 @@ SYSTEM = ("/lib/", "/usr/lib/", "/lib64/", "/usr/lib64/")  # libraries that ever
 
 # ---- ahead of time ---------------------------------------------------------------------------------
 
+def build_runtime(work, cc="cc"):
+    """The project's runtime as a shared library, which Python can open; load_tvmcc finds it."""
+    path, folder = os.path.join(work, "libtvmrt.so"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    sources = [os.path.join(where, f) for where, _, files in os.walk(os.path.join(folder, "runtime"))
+               for f in sorted(files) if f.endswith(".c")]
+    subprocess.check_call([cc, "-shared", "-fPIC", "-O2", "-std=gnu11", "-I" + folder, "-I" + os.path.join(folder, "include"),
+                           *sources, "-o", path, "-lpthread", "-ldl", "-lm"])
+    os.environ["TVMCC_RUNTIME"] = path
+
+
 def build_mnn(model, out):
     # The native converter: the mnnconvert script would install a telemetry client first.
     import _tools

@@ -28,7 +28,6 @@ import numpy as np
 
 import engines
 import forms_keras
-from operators import build_runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -336,7 +335,7 @@ def main():
     begin()
     work = os.path.join(args.work, args.family)
     os.makedirs(work, exist_ok=True)
-    build_runtime(work)
+    engines.build_runtime(work)
     all_networks = networks()
     for name in args.networks:
         if name not in all_networks:

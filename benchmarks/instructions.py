@@ -20,6 +20,8 @@ import shutil
 import subprocess
 import sys
 
+import engines
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 MARK = 0x40000000
 PACKAGES = "python3.11-minimal,libpython3.11-stdlib,libstdc++6,libgomp1"
@@ -48,7 +50,6 @@ def mark(k):
 def guest(engine, path):
     """Runs all jobs of a file; a line of JSON for each, and the plugin's marks around one run."""
     import numpy as np
-    import engines
     importlib.import_module(engines.IMPORTS[engine])
     for job in json.load(open(path)):
         said = {"k": job["k"]}
@@ -100,14 +101,6 @@ def prepare(work):
     return [qemu + "/usr/bin/qemu-aarch64", "-L", root, "-plugin", plugin], root
 
 
-def runtime(work):
-    folder, path = os.path.join(HERE, ".."), os.path.join(work, "libtvmrt.so")
-    sources = sorted(glob.glob(folder + "/runtime/**/*.c", recursive=True))
-    do("aarch64-linux-gnu-gcc", "-shared", "-fPIC", "-O2", "-std=gnu11", "-I" + folder, f"-I{folder}/include", *sources, "-o", path, "-lpthread",
-       "-ldl", "-lm")
-    return path
-
-
 def jobs_of(a):
     """What is run: of each the model, its inputs, and what the engines load."""
     import numpy as np
@@ -141,7 +134,6 @@ def jobs_of(a):
 
 
 def add_ncnn(job):
-    import engines
     path = job["tvmcc"].removesuffix(".so") + ".ncnn.param"
     with open(path + ".log", "w") as log:
         kept = os.dup(1)
@@ -157,12 +149,11 @@ def add_ncnn(job):
 def count(a, qemu, root, engine, jobs):
     """Instructions of each job by its number, or why there are none."""
     listed = os.path.join(a.work, "jobs.json")
-    json.dump(jobs, open(listed, "w"))
     have = {}
     left = jobs
     while left:  # an engine that ends in the middle goes on behind what ended it
         json.dump(left, open(listed, "w"))
-        env = dict(os.environ, PYTHONPATH=f"{root}/site:{HERE}", TVMCC_RUNTIME=a.runtime, OMP_NUM_THREADS="1")
+        env = dict(os.environ, PYTHONPATH=f"{root}/site:{HERE}", OMP_NUM_THREADS="1")
         r = subprocess.run([*qemu, "-cpu", a.cpu, root + "/usr/bin/python3.11", os.path.abspath(__file__), "--guest", engine, listed], env=env,
                            capture_output=True, text=True)
         said = [json.loads(line) for line in r.stdout.splitlines() if line.startswith('{"k"')]
@@ -190,7 +181,8 @@ def main():
     a.work = os.path.abspath(a.work)
     os.makedirs(a.work, exist_ok=True)
     qemu, root = prepare(a.work)
-    a.runtime, jobs = runtime(a.work), jobs_of(a)
+    engines.build_runtime(a.work, "aarch64-linux-gnu-gcc")
+    jobs = jobs_of(a)
     for job in jobs:
         do(a.tvmcc, job["ort"], "-mtriple=aarch64-linux-gnu", "-mcpu=" + a.cpu, "-fno-cache", "-o", job["tvmcc"])
         if "ncnn" in a.engines:

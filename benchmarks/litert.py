@@ -26,7 +26,6 @@ import engines  # pylint: disable=wrong-import-position
 import models  # pylint: disable=wrong-import-position
 from ai_edge_litert.interpreter import Interpreter  # pylint: disable=wrong-import-position
 from make_model import Model  # pylint: disable=wrong-import-position
-from operators import build_runtime  # pylint: disable=wrong-import-position
 
 ACTIVATIONS = {"": 0, "Relu": 1, "Clip": 3}  # Clip: of models.py, to 6
 
@@ -192,7 +191,7 @@ def main():
     p.add_argument("--turns", type=int, default=5)
     args = p.parse_args()
     os.makedirs(args.work, exist_ok=True)
-    build_runtime(args.work)
+    engines.build_runtime(args.work)
     print("| model | to ONNX | to LiteRT | tvmcc | LiteRT |\n|---|---:|---:|---:|---:|")
     for path in args.files:
         measure(args, os.path.basename(os.path.dirname(path)) or path, path, None)

@@ -128,15 +128,6 @@ def rows():
     yield row("gelu_512x512", "Gelu", f(512, 512), opset=20)
 
 
-def build_runtime(work):
-    path, folder = os.path.join(work, "libtvmrt.so"), os.path.join(HERE, "..")
-    sources = [os.path.join(where, n) for where, _, files in os.walk(os.path.join(folder, "runtime"))
-               for n in sorted(files) if n.endswith(".c")]
-    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", "-std=gnu11", "-I" + folder, "-I" + os.path.join(folder, "include"),
-                           *sources, "-o", path, "-lpthread", "-ldl", "-lm"])
-    os.environ["TVMCC_RUNTIME"] = path
-
-
 def compiled(a, tvmcc, source, tag):
     folder, name = os.path.split(source)
     path = os.path.join(folder, tag, name.removesuffix(".onnx") + ".so")
@@ -179,7 +170,7 @@ def main():
     p.add_argument("--share", action="store_true", help="the share of layout kernels")
     a = p.parse_intermixed_args()
     os.makedirs(a.work, exist_ok=True)
-    build_runtime(a.work)
+    engines.build_runtime(a.work)
     wrong = 0
     print("| operator | ORT, us | tvmcc, us | ratio |" + (" other tvmcc, us |" if a.than else "") +
           (" layout, % |" if a.share else "") + " error |")

@@ -266,7 +266,7 @@ def main():
     p.add_argument("--list", action="store_true", help="all that ran in the last turns")
     a = p.parse_intermixed_args()
     os.makedirs(a.work, exist_ok=True)
-    operators.build_runtime(a.work)
+    engines.build_runtime(a.work)
     watch = build_watch(a.work)
     head = ["shape", "us", "copy"] + (["than, us", "ratio"] if a.than else [])
     head += ["best, us", "default / best", "best found", "tried"] if not a.no_search else []

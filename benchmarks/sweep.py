@@ -37,7 +37,6 @@ import numpy as np
 
 import avx2
 import engines
-import operators
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = ["ort", "openvino", "mnn"]
@@ -400,7 +399,7 @@ def main():
         rows, a.seed, a.threads, a.mcpu, a.engines = (old[k] for k in ("cases", "seed", "threads", "mcpu", "engines"))
     if not a.report:
         a.tools = {"tvmcc": a.tvmcc, **({"than": a.than} if a.than else {})}
-        operators.build_runtime(a.work)
+        engines.build_runtime(a.work)
         a.hidden = without_avx512(a)
         sweep(a, rows)
     if not a.replay:

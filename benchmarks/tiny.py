@@ -21,7 +21,6 @@ import sys
 import numpy as np
 
 import engines
-import operators
 import sweep
 import tiny_nets
 
@@ -158,7 +157,7 @@ def main():
     a.work = os.path.abspath(a.work)
     a.tools = {"tvmcc": a.tvmcc, **({"than": a.than} if a.than else {})}
     os.makedirs(a.work, exist_ok=True)
-    operators.build_runtime(a.work)
+    engines.build_runtime(a.work)
     timer, all_ratios = Timer(a), []
     print("| network | 1000 multiply-adds | us | two threads |" + (" than |" if a.than else "") + " C | ours / C | "
           + " | ".join(f"{e}: one, two threads" for e in a.engines) + " | best / ours | code | C's | ours / C's |")
