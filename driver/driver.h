@@ -34,7 +34,7 @@ const Command        *command_find(const char *name);
 
 /* ---- options.c --------------------------------------------------------------------------------- */
 
-typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
+typedef enum { FILL_UNSAID, FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode; /* UNSAID: RANDOM */
 
 typedef enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } ColorMode;
 

@@ -120,11 +120,11 @@ static bool set_words(OptionParser *p, const Option *row, void *field, const cha
 
 static bool set_fill(OptionParser *p, const Option *row, void *field, const char *argument)
 {
-    static const char *const names[] = {"random", "zeros", "ones"}; /* as FillMode */
+    static const char *const names[] = {"random", "zeros", "ones"}; /* FillMode from 1 on */
 
     for (int i = 0; i < (int)COUNT(names); i++) {
         if (strcmp(argument, names[i]) == 0) {
-            *(FillMode *)field = (FillMode)i;
+            *(FillMode *)field = (FillMode)(i + 1);
             return true;
         }
     }

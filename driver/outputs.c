@@ -166,7 +166,7 @@ static void show_output(Session *s, uint32_t index)
 
 void session_show(Session *s)
 {
-    static const char *const fills[] = {"random", "0", "1"}; /* as FillMode */
+    static const char *const fills[] = {"random", "random", "0", "1"}; /* as FillMode */
     bool                     filled = s->ngiven < s->info->ninputs;
 
     say(s->driver, "%s, %s, %s%s%s\n", s->info->name, session_threads(s), session_compiled_for(s),

@@ -237,12 +237,15 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
     }
     DType    type = {t->code, t->bits, 1};
     uint32_t step = dtype_bytes(type);
+    FillMode m = s->driver->opt.fill;
+    if (s->ngiven && m == FILL_UNSAID)
+        diag_warn(s->driver->diags, W_INPUT_FILLED, (Loc){.file = s->given[0].file},
+                  "there is no input '%s': it is filled with random numbers", t->name);
     for (size_t i = 0; i + step <= t->bytes; i += step) {
         *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        double   u = (double)(*seed >> 40) / (double)(1 << 24);
-        FillMode m = s->driver->opt.fill;
+        double u = (double)(*seed >> 40) / (double)(1 << 24);
         if (dtype_is_real(type))
-            dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
+            dtype_put_f(type, (char *)to + i, m <= FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
         else
             dtype_put_i(type, (char *)to + i, m == FILL_ONES);
     }
@@ -451,10 +454,6 @@ bool session_open(Session *s)
     if (!tensor_memory(s, info->inputs, info->ninputs, &s->in_memory, s->in) ||
         !tensor_memory(s, info->outputs, info->noutputs, &s->out_memory, s->out))
         return false;
-    for (uint32_t i = 0; i < info->ninputs; i++) {
-        if (!fill_input(s, i, s->in[i], &seed))
-            return false;
-    }
     for (uint32_t i = 0; i < s->ngiven; i++) {
         bool known = false;
         for (uint32_t j = 0; j < info->ninputs; j++)
@@ -467,6 +466,9 @@ bool session_open(Session *s)
             diag_hint(driver->diags, "it has %s", session_names(s, info->ninputs, info->inputs));
         return false;
     }
+    for (uint32_t i = 0; i < info->ninputs; i++)
+        if (!fill_input(s, i, s->in[i], &seed))
+            return false;
     if (s->compiled && o->explain)
         job_explain(&s->job);
     return true;

@@ -101,6 +101,12 @@ typedef struct {
 } NamedValues;
 typedef VEC(GlobalDef) GlobalDefs;
 
+/* A tensor that a run changes and the next one begins with: an input, which a warning tells of, as
+ * the result state_result(name) is to be.  first: what it is when nothing has run; NULL: not known.
+ * NULL with an error. */
+const Expr *state_input(Ctx *c, Shapes *s, Loc loc, const char *name, const Type *type,
+                        const Expr *first, NamedValues *params);
+const char *state_result(Ctx *c, const char *name); /* "<name>_out" */
 /* One more; false with an error: there is one of that name, or it is no tensor; or it is NULL. */
 bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc);
 /* Error: the model has no tensor `name`, with the nearest of those that it has. */

@@ -9,6 +9,43 @@ bool result_have(const NamedValues *r, const char *name)
     return false;
 }
 
+const char *state_result(Ctx *c, const char *name)
+{
+    return intern_printf(c->strings, "%s_out", name);
+}
+
+const Expr *state_input(Ctx *c, Shapes *s, Loc loc, const char *name, const Type *type,
+                        const Expr *first, NamedValues *params)
+{
+    InputDim    dims[MAX_RANK];
+    uint32_t    rank = type->n;
+    const Type *is;
+    const Expr *e;
+    double      v;
+
+    name = intern(c->strings, name);
+    if (result_have(params, name))
+        return error_at(c, E_UNSUPPORTED, loc,
+                        "the model changes '%s', and an input has that name, too", name);
+    diag_warn(
+        c->diags, W_STATE_KEPT, loc,
+        "the model changes '%s', which is an input%s and, as it is then, the result '%s'", name,
+        first && expr_const_f(first, &v) ? intern_printf(c->strings, ", %.9g at first,", v) : "",
+        state_result(c, name));
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = (InputDim){-1, NULL};
+        (void)type_dim(type, i, &dims[i].value);
+    }
+    is = shapes_input(s, loc, name, type->dtype, rank, dims);
+    if (is && is != type)
+        return error_at(c, E_DIM, loc, "the model keeps '%s' as %s", name, type_text(c, type));
+    if (!is || !(e = expr_var(c, name, is, loc)))
+        return NULL;
+    vec_push(c->arena, &params->names, name);
+    vec_push(c->arena, &params->at, e);
+    return e;
+}
+
 bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc)
 {
     if (result_have(r, name))

@@ -70,7 +70,7 @@ bool cml_write_state(CmlNode *n)
 bool cml_states_end(CmlImport *im)
 {
     for (uint32_t i = 0; i < im->next.names.n; i++)
-        im->next.names.at[i] = intern_printf(im->c->strings, "%s_out", im->next.names.at[i]);
+        im->next.names.at[i] = state_result(im->c, im->next.names.at[i]);
     return true;
 }
 

@@ -298,33 +298,6 @@ static bool take_parameter(PtImport *im, const PtInput *in, Map *payloads, Loc l
     return (e = pt_constant(im->c, loc, p)) && put_input(im, in->arg.text, e, p, loc);
 }
 
-/* Its first value is for the caller to give. */
-const Expr *pt_state(PtImport *im, Loc loc, const char *name, const Expr *saved,
-                     NamedValues *params)
-{
-    InputDim    dims[MAX_RANK];
-    uint32_t    rank = expr_rank(saved);
-    const Type *is;
-    const Expr *e;
-
-    diag_warn(im->c->diags, W_STATE_KEPT, loc,
-              "the model changes '%s', which is an input and, as it is then, the result '%s_out'",
-              name, name);
-    for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = (InputDim){-1, NULL};
-        (void)type_dim(saved->type, i, &dims[i].value);
-    }
-    is = shapes_input(&im->shapes, loc, name, expr_dtype(saved), rank, dims);
-    if (is && is != saved->type)
-        return error_at(im->c, E_DIM, loc, "the model keeps '%s' as %s", name,
-                        type_text(im->c, saved->type));
-    if (!is || !(e = expr_var(im->c, name, is, loc)))
-        return NULL;
-    vec_push(im->c->arena, &params->names, name);
-    vec_push(im->c->arena, &params->at, e);
-    return e;
-}
-
 static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, NamedValues *params)
 {
     const PtPayload *p = map_get(payloads, PTR_KEY(in->name));
@@ -335,7 +308,7 @@ static bool take_state(PtImport *im, const PtInput *in, Map *payloads, Loc loc, 
     if (e && p->complex)
         return error_at(im->c, E_UNSUPPORTED, loc, "the model changes '%s', which is complex",
                         in->name);
-    return e && (e = pt_state(im, loc, in->name, e, params)) &&
+    return e && (e = state_input(im->c, &im->shapes, loc, in->name, e->type, e, params)) &&
            put_input(im, in->arg.text, e, NULL, loc);
 }
 
@@ -540,7 +513,7 @@ static bool import_states(PtImport *im, Loc loc, NamedValues *r)
         for (uint32_t k = 0; k < p->outputs.n; k++)
             if (p->outputs.at[k].kind == PT_CHANGED && p->outputs.at[k].name == in->name)
                 a = p->outputs.at[k].arg;
-        if (!add_result(im, r, intern_printf(im->c->strings, "%s_out", in->name), &a, loc))
+        if (!add_result(im, r, state_result(im->c, in->name), &a, loc))
             return false;
     }
     return true;

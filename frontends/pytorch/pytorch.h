@@ -357,12 +357,6 @@ const Expr    *pt_quantized(const Build *b, const Expr *x, const PtScale *s, DTy
 /* Of complex numbers: [.., 2]. */
 const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p);
 
-/* ---- import.c --------------------------------------------------------------------------------------- */
-
-/* A tensor that the model keeps and changes: an input of that name, with a warning. */
-const Expr *pt_state(PtImport *im, Loc loc, const char *name, const Expr *saved,
-                     NamedValues *params);
-
 /* ---- node.c ----------------------------------------------------------------------------------------- */
 
 void        *pt_error(const PtNode *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);

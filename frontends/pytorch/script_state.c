@@ -27,15 +27,11 @@ static bool take_state(Walk *w, TsObject *o, const char *name, PtTensor *t)
     Script     *s = w->s;
     const Expr *e;
 
-    for (uint32_t i = 0; i < w->params->names.n; i++)
-        if (w->params->names.at[i] == t->constant)
-            return error_at(s->c, E_UNSUPPORTED, s->loc,
-                            "the model changes '%s', and an input has that name, too", t->constant);
     if (t->cells != PT_REAL)
         return error_at(s->c, E_UNSUPPORTED, s->loc,
                         "the model changes '%s', whose cells are complex or quantized",
                         t->constant);
-    if (!(e = pt_state(&s->im, s->loc, t->constant, t->e, w->params)))
+    if (!(e = state_input(s->c, &s->im.shapes, s->loc, t->constant, t->e->type, t->e, w->params)))
         return false;
     vec_push(s->c->arena, &s->states, ((TsState){t->constant, o, name, e}));
     t->e = e;
@@ -135,7 +131,7 @@ bool ts_add_states(Frame *f, NamedValues *r)
 
     for (uint32_t i = 0; i < s->states.n; i++) {
         const TsState *x = &s->states.at[i];
-        const char    *name = intern_printf(s->c->strings, "%s_out", x->name);
+        const char    *name = state_result(s->c, x->name);
         const Expr    *e;
 
         f->target = name;

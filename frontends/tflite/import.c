@@ -290,7 +290,8 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
     for (uint32_t i = 0; i < s->g->in.n; i++)
         if (!import_input(im, s, fb_int_at(s->g->in, FB_I32, i), o, loc, params))
             return false;
-    return shapes_check(&im->shapes, loc, params->names.n, params->names.at) &&
+    return tflite_states(im, s->g, loc, params) &&
+           shapes_check(&im->shapes, loc, params->names.n, params->names.at) &&
            diag_errors(im->c->diags) == before;
 }
 
@@ -326,7 +327,8 @@ static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions
             return false;
     }
     all = all_tensors(s);
-    return results_ask(im->c, r, o, &all, loc);
+    return tflite_states_end(im, loc, o->only_tensors ? &all : r) &&
+           results_ask(im->c, r, o, &all, loc);
 }
 
 static const Module *import_main(TfliteImport *im, const ImportOptions *o)

@@ -56,14 +56,18 @@ bool tflite_select_v2(TfliteNode *n)
     return tflite_done(n, build_where(&n->b, n->in[0], n->in[1], n->in[2]));
 }
 
+/* Of a complex number, the real part. */
 bool tflite_cast(TfliteNode *n)
 {
-    DType t;
+    const Expr *x = n->in[0];
+    DType       t;
 
     if (!tflite_dtype(tflite_out(n, 0)->type, &t))
         return tflite_error(n, E_UNSUPPORTED, "a cast to %s",
                             tflite_dtype_name(tflite_out(n, 0)->type));
-    return tflite_done(n, build_cast(&n->b, n->in[0], t));
+    if (tflite_is_complex(x) && !(x = build_proj(&n->b, x, 0)))
+        return false;
+    return tflite_done(n, build_cast(&n->b, x, t));
 }
 
 bool tflite_bitcast(TfliteNode *n)

@@ -174,6 +174,9 @@ bool tflite_is_constant(const TfliteModel *m, const TfliteTensor *t)
 {
     const TfliteBuffer *b = buffer_of(m, t);
 
+    for (uint32_t i = 0; i < t->shape.n; i++)
+        if (fb_int_at(t->shape, FB_I32, i) == 0)
+            return t->buffer > 0 && b; /* without cells there are no bytes */
     return t->buffer > 0 && b && b->data.n > 0;
 }
 

@@ -16,6 +16,7 @@
  *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c complex.c
  *   random.c window.c volume.c stablehlo.c control.c
  *                converters by family
+ *   variables.c  variables and states
  *   fixed.c      numbers of fixed point, as the reference kernels compute with them
  *   line.c       sums of bytes in fewer operations, with the same results
  *
@@ -189,8 +190,10 @@ const FbTable *tflite_options_of(const TfliteOperator *p, uint32_t set, int64_t 
 #define TFLITE_MAX_OPERATORS 1000000 /* converted, as graphs are called again */
 
 typedef struct {
-    const char *name;
-    const Expr *value; /* NULL: none yet */
+    const char *name;     /* interned */
+    const Expr *value;    /* NULL: none yet */
+    const Expr *state;    /* the input that it begins a run with; NULL: it is no state */
+    uint32_t    assigned; /* first by that operator of the main graph, from 1 on; 0: by none */
 } TfliteVariable;
 
 typedef struct {
@@ -209,7 +212,7 @@ typedef struct TfliteImport {
     GlobalDefs         functions; /* loops; those within others first */
     uint32_t           loops;
     uint32_t           converted; /* operators so far */
-    VEC(TfliteVariable) variables;
+    VEC(TfliteVariable *) variables;
     VEC(TfliteTable) tables;
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     bool once;               /* within what runs before the first run */
@@ -247,6 +250,13 @@ const TfliteGraph *tflite_graph(TfliteNode *n, int64_t graph);
 /* The states after `count` rounds, which see nothing but their states and constants. */
 bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
                    BuildRound *fn, void *user, const Expr **out);
+
+/* ---- variables.c ------------------------------------------------------------------------------------ */
+
+/* The states of the main graph, as inputs; false with an error. */
+bool tflite_states(TfliteImport *im, const TfliteGraph *g, Loc loc, NamedValues *params);
+/* What is in the states behind a run, one result more each. */
+bool tflite_states_end(TfliteImport *im, Loc loc, NamedValues *r);
 
 /* ---- complex.c ------------------------------------------------------------------------------------- */
 

@@ -41,7 +41,8 @@ class Graph:
             t.shapeSignature = signature
         if data is not None:
             b = S.BufferT()
-            b.data = np.frombuffer(packed_strings(data) if dtype == "string" else np.ascontiguousarray(data).tobytes(), np.uint8)
+            if np.size(data):  # a tensor without cells has a buffer without bytes
+                b.data = np.frombuffer(packed_strings(data) if dtype == "string" else np.ascontiguousarray(data).tobytes(), np.uint8)
             self.model.model_t.buffers.append(b)
             t.buffer = len(self.model.model_t.buffers) - 1
         if scale is not None:
@@ -97,6 +98,7 @@ class Model(Graph):
         self.codes = {}
         self.results = None  # instead of the interpreter's
         self.optimized = False  # not by reference kernels
+        self.states = {}  # outputs by the variables that they are assigned to
         Graph.__init__(self, self)
 
     def code(self, name, version):
@@ -137,6 +139,7 @@ class Model(Graph):
         return Interpreter(model_content=self.bytes(), experimental_op_resolver_type=resolver)
 
     def run(self, feeds):
+        """The results of the first run, or of the first and the second if there are states."""
         try:
             it = self.interpreter(OpResolverType.BUILTIN_REF if not self.optimized else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
         except ValueError:  # some operators have no reference kernel of their own
@@ -146,15 +149,23 @@ class Model(Graph):
         it.allocate_tensors()
         for i, x in zip(it.get_input_details(), feeds):
             it.set_tensor(i["index"], np.char.encode(x) if x.dtype.kind == "U" else x)
-        it.invoke()
-        results = {i["name"]: it.get_tensor(i["index"]) for i in it.get_output_details()}
-        return {k: np.char.decode(v.astype(bytes)) if v.dtype.kind in "OS" else v for k, v in results.items()}
+        runs = []
+        for _ in range(2 if self.states else 1):
+            it.invoke()
+            results = {i["name"]: it.get_tensor(i["index"]) for i in it.get_output_details()}
+            runs.append({k: np.char.decode(v.astype(bytes)) if v.dtype.kind in "OS" else v for k, v in results.items()})
+        return runs if self.states else runs[0]
 
     def record(self, name, *feeds):
         """models/NAME.tflite, and its inputs and results beside it."""
         base = os.path.join(HERE, "models", name)
         names = [self.graph.tensors[i].name for i in self.graph.inputs]
         results = self.results or self.run(feeds)
+        if self.states:  # the second run
+            first, results = results
+            names += self.states
+            feeds += tuple(first[y] for y in self.states.values())
+            results.update({f"{state}_out": results[y] for state, y in self.states.items()})
         for s in self.model_t.signatureDefs:
             if s.subgraphIndex == 0:
                 by = {self.graph.tensors[m.tensorIndex].name: m.name for m in s.inputs + s.outputs}

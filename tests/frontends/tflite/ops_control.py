@@ -99,6 +99,44 @@ def run_variables(r):
 
 
 @model
+def run_states(r):
+    """What a stream keeps from run to run: the last rows of a convolution's input, in bytes, and a sum."""
+    m = Model()
+    x = m.input("x", [1, 3, 1, 4], "int8", scale=0.05, zero=-7)
+    once = Graph(m, "once")
+    first = {"rows": once.const(np.full([1, 2, 1, 4], -7, np.int8), scale=0.05, zero=-7), "sum": once.const(f32(r, 1, 8))}
+    for name, value in first.items():
+        h = once.tensor(f"{name}_handle", [], "resource")
+        once.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName=name, container="")
+        once.op("ASSIGN_VARIABLE", [h, value], [], "AssignVariableOptions")
+    m.op("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=once.number)
+    handles = {name: m.tensor(f"{name}_handle", [], "resource") for name in first}
+    for name, h in handles.items():
+        m.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName=name, container="")
+    rows, both = (m.tensor(n, [1, k, 1, 4], "int8", scale=0.05, zero=-7) for n, k in (("rows", 2), ("both", 5)))
+    m.op("READ_VARIABLE", [handles["rows"]], rows, "ReadVariableOptions")
+    m.op("CONCATENATION", [rows, x], both, "ConcatenationOptions", axis=1)
+    last = m.output("last", [1, 2, 1, 4], "int8", scale=0.05, zero=-7)
+    m.op("STRIDED_SLICE", [both, *(m.const(np.int32(v)) for v in ([0, -2, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]))], last, "StridedSliceOptions",
+         beginMask=13, endMask=15)
+    m.op("ASSIGN_VARIABLE", [handles["rows"], last], [], "AssignVariableOptions")
+    scales = r.uniform(0.01, 0.02, 8).astype(np.float32)
+    w = m.const(r.integers(-127, 128, (8, 5, 1, 4)).astype(np.int8), scale=scales)
+    b = m.const(r.integers(-500, 500, 8).astype(np.int32), scale=scales * np.float32(0.05))
+    y = m.output("y", [1, 1, 1, 8], "int8", scale=0.3, zero=5)
+    m.op("CONV_2D", [both, w, b], y, "Conv2DOptions", padding=1, strideH=1, strideW=1)
+    floats, flat, before = m.tensor("floats", [1, 1, 1, 8]), m.tensor("flat", [1, 8]), m.tensor("before", [1, 8])
+    m.op("DEQUANTIZE", [y], floats, "DequantizeOptions")
+    m.op("RESHAPE", [floats, m.const(np.int32([1, 8]))], flat)
+    m.op("READ_VARIABLE", [handles["sum"]], before, "ReadVariableOptions")
+    total = m.output("total", [1, 8])
+    m.op("ADD", [before, flat], total, "AddOptions")
+    m.op("ASSIGN_VARIABLE", [handles["sum"], total], [], "AssignVariableOptions")
+    m.states = {"rows": "last", "sum": "total"}
+    return m, r.integers(-128, 128, (1, 3, 1, 4)).astype(np.int8)
+
+
+@model
 def run_hashtable(r):
     """From strings to numbers and back; a key that is there twice has its first value, filling again changes nothing."""
     m = Model()

@@ -3,7 +3,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from cases import f32, model
-from make_model import Graph, Model
+from make_model import TYPES, Graph, Model
 
 
 @model
@@ -18,6 +18,7 @@ def run_rfft(r):
         m.op("RESHAPE", [y, m.const(np.int32([2, -1]))], flat, "ReshapeOptions")
         m.op("REAL", [y], m.output(name + "_re", shape))
         m.op("IMAG", [y], m.output(name + "_im", shape))
+        m.op("CAST", [y], m.output(name + "_cast", shape), "CastOptions", inDataType=TYPES["complex64"])
         m.op("COMPLEX_ABS", [flat], m.output(name + "_abs", [2, shape[1] * shape[2]]))
     return m, f32(r, 2, 3, 6)
 
