@@ -204,6 +204,8 @@ const Expr *build_scan(const Build *b, const char *op, const Expr *x, int64_t ax
                        bool back);
 /* A constant: first, first + step .. before end. */
 const Expr *build_range(const Build *b, DType t, double first, double end, double step);
+/* .. between ends that dimensions decide: forms, in whole steps; they are of one type. */
+const Expr *build_range_forms(const Build *b, const Expr *first, const Expr *end, const Expr *step);
 /* Numbers of cells in a shape as positions, [rank, ..]. */
 const Expr *build_unravel_index(const Build *b, const Expr *x, Ints dims);
 

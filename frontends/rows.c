@@ -193,6 +193,37 @@ const Expr *build_range(const Build *b, DType t, double first, double end, doubl
     return build_const(b, t, 1, &count, at);
 }
 
+/* A range from 0 by 1 of so many cells, scaled and shifted. */
+const Expr *build_range_forms(const Build *b, const Expr *first, const Expr *end, const Expr *step)
+{
+    const Expr  *in[] = {first, end, step}, *x;
+    Arith       *A = b->c->arith;
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+    const Idx   *at[3], *cells;
+    int64_t      by;
+    Dims         v;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!build_forms(b, in[i], &v) || v.n != 1)
+            return build_error(b, E_UNSUPPORTED,
+                               "its ends have to be known when it is compiled, or to be whole "
+                               "numbers that are computed from dimensions");
+        at[i] = v.at[0];
+    }
+    if (!idx_is_const(at[2], &by) || by == 0)
+        return build_error(b, E_UNSUPPORTED, "delta is %s, not a number", dim_text(b->c, at[2]));
+    cells = by > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), by - 1)
+                   : idx_addc(A, idx_sub(A, at[0], at[1]), -by - 1);
+    cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, by > 0 ? by : -by));
+    if ((double)idx_usual(cells) > MOST_CELLS)
+        return build_error(b, E_DIM, "the range has %s numbers", dim_text(b->c, cells));
+    a->cells = dims_dup(b->c, &cells, 1);
+    a->dtype = expr_dtype(first);
+    a->step = (double)by;
+    x = build_call(b, "arange", 0, NULL, a);
+    return build2(b, "add", x, build_reshape(b, first, 0, NULL), NULL);
+}
+
 const Expr *build_unravel_index(const Build *b, const Expr *x, Ints dims)
 {
     const Expr *at[MAX_RANK];

@@ -271,12 +271,14 @@ double divided(double cycles, int64_t parts);
 /* ---- product.c ---------------------------------------------------------------------------------- */
 
 /* The rows of a matrix product: symbolic ones at most so many.  What tiles leave over of these is
- * pieces of powers of two, or one piece, `each` size of which is written out.  `far`: the share of
- * the weights that comes from beyond L2 for the first tile, asked for ahead. */
+ * pieces of powers of two, or one piece, `each` size of which is written out.  `unit`: there are
+ * multiples of so many; 0: any number.  `far`: the share of the weights that comes from beyond L2
+ * for the first tile, asked for ahead. */
 typedef struct {
     int64_t n;
     bool    symbolic, each;
     double  far;
+    int64_t unit;
 } Rows;
 /* Cycles of a step of the reduction over all of these, in tiles of at most p by nv vectors. */
 double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv);

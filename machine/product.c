@@ -114,12 +114,13 @@ static double decided_cycles(const Machine *m, Rows all, int64_t n, int64_t p, i
  * their numbers are mostly such ones, too, or the largest: all of these together. */
 double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
 {
-    double whole, cycles = 0, all = 0;
+    double  whole, cycles = 0, all = 0;
+    int64_t unit = rows.unit > 1 ? rows.unit : 1;
 
     if (!rows.symbolic)
         return panel_step_cycles(m, rows.n, p, nv) +
                waiting_cycles(m, rows, ceil_div(rows.n, ceil_div(rows.n, p)), nv);
-    for (int64_t n = 1; rows.each && n <= rows.n; n += 1 + n / 16, all++)
+    for (int64_t n = unit; rows.each && n <= rows.n; n += ceil_div(1 + n / 16, unit) * unit, all++)
         cycles += log(decided_cycles(m, rows, n, p, nv));
     if (rows.each)
         return exp(cycles / all);

@@ -104,36 +104,6 @@ bool convert_size(Node *n)
 
 #define RANGE_MAX (1 << 24)
 
-/* start + i*delta over dimensions: a range from 0 by 1 of so many cells, scaled and shifted. */
-static bool range_of_forms(Node *n)
-{
-    const Build *b = &n->b;
-    Arith       *A = b->c->arith;
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
-    const Idx   *at[3], *cells;
-    const Expr  *x;
-    int64_t      step;
-    Dims         v;
-
-    for (uint32_t i = 0; i < 3; i++) {
-        if (!node_forms(n, i, &v))
-            return false;
-        at[i] = v.at[0];
-    }
-    if (!idx_is_const(at[2], &step) || step == 0)
-        return node_error(n, E_UNSUPPORTED, "delta is %s, not a number", dim_text(b->c, at[2]));
-    cells = step > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), step - 1)
-                     : idx_addc(A, idx_sub(A, at[0], at[1]), -step - 1);
-    cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, step > 0 ? step : -step));
-    if (idx_usual(cells) > RANGE_MAX)
-        return node_error(n, E_DIM, "the range has %s numbers", dim_text(b->c, cells));
-    a->cells = dims_dup(b->c, &cells, 1);
-    a->dtype = expr_dtype(n->in[0]);
-    a->step = (double)step;
-    x = build_call(b, "arange", 0, NULL, a);
-    return node_done(n, build2(b, "add", x, build_reshape(b, n->in[0], 0, NULL), NULL));
-}
-
 bool convert_range(Node *n)
 {
     const Build *b = &n->b;
@@ -154,8 +124,8 @@ bool convert_range(Node *n)
         if (!node_known(n, i))
             return range_at_run(n);
     for (uint32_t i = 0; i < 3; i++)
-        if (map_get(n->im->sizes, PTR_KEY(n->in[i])) && dtype_is_int(expr_dtype(n->in[0])))
-            return range_of_forms(n);
+        if (map_get(n->im->sizes, PTR_KEY(n->in[i])))
+            return node_done(n, build_range_forms(b, n->in[0], n->in[1], n->in[2]));
     for (uint32_t i = 0; i < 3; i++) {
         if (!node_const_float(n, i, &v[i]))
             return false;

@@ -98,19 +98,6 @@ bool tf_like(TfNode *n)
     return tf_done(n, build_filled(&n->b, n->in[0], v, expr_forms(n->in[0])));
 }
 
-/* From 0 up to a number of cells that sizes decide. */
-static bool range_of_sizes(TfNode *n)
-{
-    double from, step;
-    Dims   to;
-
-    if (!dtype_is_int(expr_dtype(n->in[0])) || !expr_const_f(n->in[0], &from) || from != 0 ||
-        !expr_const_f(n->in[2], &step) || step != 1)
-        return tf_error(n, E_UNSUPPORTED, "its ends have to be known when it is compiled");
-    return tf_forms(n, 1, &to) && build_check_shape(&n->b, to) &&
-           tf_done(n, build_arange(&n->b, to.at[0], expr_dtype(n->in[0])));
-}
-
 /* From input 0 up to input 1 in steps of input 2. */
 bool tf_range(TfNode *n)
 {
@@ -120,7 +107,7 @@ bool tf_range(TfNode *n)
         if (!expr_single(n->in[i]))
             return tf_error(n, E_IMPORT, "input %u is no scalar", i);
         if (!expr_const_f(n->in[i], &v[i]) || !isfinite(v[i]))
-            return range_of_sizes(n);
+            return tf_done(n, build_range_forms(&n->b, n->in[0], n->in[1], n->in[2]));
     }
     return tf_done(n, build_range(&n->b, expr_dtype(n->in[0]), v[0], v[1], v[2]));
 }

@@ -56,9 +56,11 @@ bool tflite_range(TfliteNode *n)
 {
     double v[3];
 
-    for (uint32_t i = 0; i < 3; i++)
-        if (!expr_const_f(n->in[i], &v[i]) || !expr_single(n->in[i]) || !isfinite(v[i]))
-            return tflite_error(n, E_UNSUPPORTED, "input %u has to be known when it is compiled",
-                                i);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!expr_single(n->in[i]))
+            return tflite_error(n, E_IMPORT, "input %u is no scalar", i);
+        if (!expr_const_f(n->in[i], &v[i]) || !isfinite(v[i]))
+            return tflite_done(n, build_range_forms(&n->b, n->in[0], n->in[1], n->in[2]));
+    }
     return tflite_done(n, build_range(&n->b, expr_dtype(n->in[0]), v[0], v[1], v[2]));
 }

@@ -1,6 +1,7 @@
 /* What the CPU rules share: sizes of the nest, the register tile, fused neighbours. */
 #include "schedules/cpu/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int64_t cpu_lanes(const Sched *s)
@@ -42,6 +43,18 @@ bool is_symbolic(const Sched *s, const char *block, const char *iter)
     const Atom *a = b ? iter_of(b, iter) : NULL;
 
     return a && a->below;
+}
+
+int64_t iter_unit(const Sched *s, const char *block, const char *iter)
+{
+    const Stmt *b = sched_block(s, block);
+    const Atom *a = b ? iter_of(b, iter) : NULL;
+    int64_t     unit = a && a->below ? llabs(a->below->c0) : 0;
+
+    for (uint32_t i = 0; a && a->below && i < a->below->nterms; i++)
+        for (int64_t k = llabs(a->below->t[i].coef), rest; k; k = rest)
+            rest = unit % k, unit = k;
+    return unit > 0 ? unit : 1;
 }
 
 int64_t loop_extent(const Sched *s, const char *loop)

@@ -315,6 +315,8 @@ void sched_conv2d(Sched *s)
         conv2d_planar(s);
         return;
     }
+    if (!(z.i && z.group == 1 && z.o > 1) && (z.c || !z.i) && conv2d_open(s, &z))
+        return;
     if (!z.c && !z.i) {
         conv2d_depthwise(s);
         return;

@@ -1,6 +1,7 @@
 /* Rules for CPUs, and what they share (common.c).
  *
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
+ *   open.c       both where a run decides the size of the image
  *   groups.c     convolution in groups that are narrower than a vector
  *   cut.c        convolution whose taps meet data on a part of the image
  *   pair.c       both of these as one
@@ -30,6 +31,8 @@ int64_t inner_lanes(const Sched *s, int64_t n);
 /* Domain of a block's iterator by name, 0 if it has none; of a symbolic one the largest. */
 int64_t iter_extent(const Sched *s, const char *block, const char *iter);
 bool    is_symbolic(const Sched *s, const char *block, const char *iter);
+/* Of a symbolic one what its extents are multiples of, as far as its form tells: 16 of 16*W. */
+int64_t iter_unit(const Sched *s, const char *block, const char *iter);
 /* Extent of a loop by its name, 0 if there is none. */
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
@@ -58,6 +61,8 @@ int64_t conv_steps(const ConvSizes *z);
 /* Input blocks of a chunk of its reduction, with tiles of nv vectors; weights packed for them. */
 int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv);
 void    conv_pack(Sched *s, const ConvSizes *z, int64_t nv);
+/* The convolution of an image whose size a run decides; false: it has another. */
+bool conv2d_open(Sched *s, const ConvSizes *z);
 /* How a convolution in groups of at most a vector of outputs reads a row. */
 typedef struct {
     int64_t lanes, kw, stride, dilation;

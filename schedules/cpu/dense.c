@@ -230,7 +230,7 @@ static void decide_gemm(Sched *s, void *plan)
 
     Machine m = machine_of(s->target);
     double  share[LEVELS];
-    Rows    rows = {p->rows, p->any_rows, p->any_rows, 0};
+    Rows    rows = {.n = p->rows, .symbolic = p->any_rows, .each = p->any_rows};
 
     cache_shares(&m, (double)(z->n * z->k * 4), share);
     if (p->packed)
