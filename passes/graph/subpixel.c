@@ -123,6 +123,21 @@ static const Expr *weights_of(const Expr *w, Quantized *q)
     return q->q;
 }
 
+/* Cells of the operand and of the result.  Of sizes that a run decides the usual ones, where the
+ * result has so many cells more than the stride's multiple, whichever they are. */
+static bool sizes_of(Arith *A, const Idx *x, const Idx *y, int64_t stride, int64_t *in,
+                     int64_t *out)
+{
+    int64_t more = 0;
+
+    *in = idx_usual(x);
+    *out = idx_usual(y);
+    if (idx_is_const(x, in) && idx_is_const(y, out))
+        return *in > 0;
+    return *in > 0 && idx_is_const(idx_sub(A, y, idx_mulc(A, x, stride)), &more) &&
+           more % stride == 0 && (*out = *in * stride + more) > 0;
+}
+
 static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
 {
     const Conv2dTransposeAttrs *a = ATTRS_OF(Conv2dTransposeAttrs, e);
@@ -135,8 +150,10 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
         !dtype_eq(x->dtype, DT_F32) || !dtype_eq(e->type->dtype, DT_F32))
         return false;
     for (uint32_t i = 0; i < 4; i++)
-        if (!type_dim(x, i, &d[i]) || !type_dim(w, i, &k[i]) || !type_dim(e->type, i, &y[i]) ||
-            d[i] < 1)
+        if (!type_dim(w, i, &k[i]) ||
+            !sizes_of(c->arith, x->dims[i], e->type->dims[i], i < 2 ? 1 : a->strides.at[i - 2],
+                      &d[i], &y[i]) ||
+            (i == 1 && !type_dim(x, i, &d[i])))
             return false;
     *p = (Subpixel){.n = d[0], .in = d[1] / a->groups, .out = k[1], .groups = a->groups};
     for (int i = 0; i < 2; i++) {

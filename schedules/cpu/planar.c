@@ -133,16 +133,16 @@ void conv2d_planar(Sched *s)
     ConvSizes   z = conv_sizes(s);
     int64_t     y = z.y, stride = group_row(s, &z).stride;
     int64_t     sum = kh * kw * (c ? c : 1), work = o * y * x * sum;
-    bool        alone = is_tiny(s, work);
+    bool        alone = is_tiny(s, work), open = is_symbolic(s, "conv", "y");
     Machine     m = machine_of(s->target);
-    const char *out;
+    const char *out, *yo = open ? "conv.y" : "yo", *yi = open ? "" : "%yi, ";
 
     if (lanes > x)
         lanes = x; /* short rows: as many lanes as there are columns */
     if (lanes > 1) {
         PlanarPlan p = {.lanes = lanes,
                         .group = group_outputs(s, o, c),
-                        .y = y,
+                        .y = open ? 1 : y, /* each row by itself */
                         .x = x,
                         .sum = sum,
                         .taps = kh * kw,
@@ -165,22 +165,25 @@ void conv2d_planar(Sched *s)
             step(s, "reorder %%conv.y, %%conv.x, %%oi");
             cut_loops(s, &p.cuts);
         }
-        step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.tile.nv);
-        step(s, "reorder %%yo, %%conv.x, %%oi, %%yi");
+        if (!open)
+            step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.tile.nv);
+        step(s, "reorder %%%s, %%conv.x, %%oi%s", yo, open ? "" : ", %yi");
         /* Few outputs are no parts for threads: these take rows, which share one copy. */
         bool few = !alone && !even_parts(&m, loop_extent(s, "og"));
         if (has_block(s, "pad"))
             pad_marks(s, few ? NULL : "%og");
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
-        step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%yi, %%xi", c ? "%conv.c, " : "");
+        step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %s%%xi", c ? "%conv.c, " : "", yi);
         sums_in_registers(s, "conv", "xo");
         if (out)
             step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");
-        step(s, "unroll %%oi, %%yi");
+        step(s, open ? "unroll %%oi" : "unroll %%oi, %%yi");
         step(s, "unroll %%conv.kw");
         if (!alone && cut)
             step(s, "parallel %s", few ? "%yo" : "%og");
+        else if (!alone && open)
+            step(s, "parallel %%%s", few ? yo : "og");
         else if (!alone)
             divide_loops(s, "u", (const char *const[]){"og", "yo", "xo"}, few ? 3 : 1);
         return;
