@@ -48,6 +48,26 @@ static const Case cases[] = {
      "  %3 = add(nn.max_pool2d(%2, pool_size=[3, 3], padding=[1, 1, 1, 1]), %0);\n"
      "  %4 = concatenate((%3, multiply(%1, sigmoid(nn.global_avg_pool2d(%3)))), axis=1);\n"
      "  (%4, nn.dense(nn.relu(reshape(nn.global_avg_pool2d(%3), newshape=[N, 16])), %v))\n}\n"},
+    {"pictures of any size",
+     "const @w: Tensor[(16, 3, 3, 3), f32] = splat(0.1)\n"
+     "const @u: Tensor[(16, 16, 3, 3), f32] = splat(0.02)\n"
+     "const @d: Tensor[(16, 1, 3, 3), f32] = splat(-0.3)\n"
+     "const @t: Tensor[(16, 16, 2, 2), f32] = splat(0.05)\n"
+     "fn @main(%x: Tensor[(1, 3, 2*N, 2*T), f32], %s: Tensor[(16), f32]) {\n"
+     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1], strides=[2, 2]));\n"
+     "  %1 = nn.conv2d(%0, const @u, padding=[1, 1, 1, 1]);\n"
+     "  %2 = nn.relu(nn.conv2d(%1, const @d, padding=[1, 1, 1, 1], groups=16));\n"
+     "  add(nn.relu(nn.conv2d_transpose(%2, const @t, strides=[2, 2])),\n"
+     "      nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]))\n}\n"},
+    {"columns of a picture, few results",
+     "const @w: Tensor[(16, 16, 3, 3), f32] = splat(0.02)\n"
+     "const @f: Tensor[(2, 16, 3, 3), f32] = splat(-0.1)\n"
+     "fn @main(%x: Tensor[(1, 16, 6, T), f32], %y: Tensor[(1, 16, N, 5), f32]) {\n"
+     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]));\n"
+     "  (nn.conv2d(%0, const @w, padding=[1, 1, 1, 1], strides=[2, 1]),\n"
+     "   nn.conv2d(%0, const @f, padding=[1, 1, 1, 1]),\n"
+     "   nn.conv2d(nn.relu(nn.conv2d(%y, const @w, padding=[1, 1, 1, 1])), const @f, "
+     "padding=[1, 1, 1, 1]))\n}\n"},
     {"products of a batch", "fn @main(%x: Tensor[(N, T, 8), f32], %y: Tensor[(N, T, 8), f32]) {\n"
                             "  nn.batch_matmul(%x, %y, transpose_b=true)\n}\n"},
     {"two dimensions of one input", "fn @main(%x: Tensor[(N, T), f32], %y: Tensor[(T, N), f32]) {\n"
