@@ -4,6 +4,7 @@
  *
  *   sizes.c      sizes that operators are given      forms.c    arithmetic of shapes
  *   loops.c, lift.c   loops                          layout.c   images, NHWC or NCHW; axes
+ *   branches.c   branches
  *   activations.c, cells.c   cell by cell            blocks.c   shapes, blocks of pixels
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
  *   find.c       where, which values                 boxes.c, anchors.c   boxes, the best of them
@@ -55,6 +56,16 @@ typedef bool BuildRound(const Build *b, void *user, const Expr *i, const Expr *c
 bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
                   const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
                   GlobalDefs *functions);
+
+/* ---- branches.c -------------------------------------------------------------------------------- */
+
+/* One cell as a bool without dimensions, a constant if it is known; a number holds unless it is 0.
+ * e may be NULL. */
+const Expr *build_condition(const Build *b, const Expr *e);
+/* out[i], n of them: yes[i] where the condition holds, else no[i], which has its type; out may be
+ * one of them. */
+bool build_choose(const Build *b, const Expr *cond, uint32_t n, const Expr *const *yes,
+                  const Expr *const *no, const Expr **out);
 
 /* ---- lift.c ------------------------------------------------------------------------------------ */
 

@@ -89,46 +89,10 @@ const Idx *cml_bound(void *user, const Expr *total, int64_t most)
 
 /* ---- branches ---------------------------------------------------------------------------------------- */
 
-const Expr *cml_condition(const Build *b, const Expr *e)
-{
-    const Expr *k;
-
-    if (!e)
-        return NULL;
-    if (!expr_single(e))
-        return build_error(b, E_IMPORT, "the condition is %s, not one cell",
-                           type_text(b->c, e->type));
-    e = build_reshape(b, e, 0, NULL);
-    if (e && !dtype_is_bool(expr_dtype(e)))
-        e = build2(b, "not_equal", e, build_scalar(b, e, 0), NULL);
-    k = e && e->kind != EXPR_CONST ? build_fold(b, e) : NULL;
-    return k ? k : e;
-}
-
 static bool check_depth(const CmlNode *n)
 {
     return n->scope->depth < CML_MAX_NESTING ||
            cml_error(n, E_UNSUPPORTED, "blocks are nested more than %d deep", CML_MAX_NESTING);
-}
-
-bool cml_choose(const Build *b, const Expr *cond, uint32_t count, const Expr *const *yes,
-                const Expr *const *no, const Expr **out)
-{
-    const Expr *result;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (yes[i]->type != no[i]->type)
-            return build_error(b, E_UNSUPPORTED,
-                               "output %u is %s in one branch and %s in the other", i,
-                               type_text(b->c, yes[i]->type), type_text(b->c, no[i]->type));
-    if (count == 1)
-        return (out[0] = expr_if(b->c, cond, yes[0], no[0], b->loc)) != NULL;
-    result = expr_if(b->c, cond, expr_tuple(b->c, count, yes, b->loc),
-                     expr_tuple(b->c, count, no, b->loc), b->loc);
-    for (uint32_t i = 0; i < count; i++)
-        if (!(out[i] = build_proj(b, result, i)))
-            return false;
-    return true;
 }
 
 /* A block of the operator with its inputs being these; its outputs as tensors. */
@@ -162,7 +126,7 @@ static bool run_block(CmlNode *n, uint32_t at, uint32_t nin, const Expr *const *
 
 bool cml_cond(CmlNode *n)
 {
-    const Expr  *pred = cml_condition(&n->b, cml_x(n, "pred"));
+    const Expr  *pred = build_condition(&n->b, cml_x(n, "pred"));
     const Expr **out[3];
     double       v;
 
@@ -177,7 +141,7 @@ bool cml_cond(CmlNode *n)
             return false;
     } else if (!run_block(n, 0, 0, NULL, n->nout, out[0]) ||
                !run_block(n, 1, 0, NULL, n->nout, out[1]) ||
-               !cml_choose(&n->b, pred, n->nout, out[0], out[1], out[2])) {
+               !build_choose(&n->b, pred, n->nout, out[0], out[1], out[2])) {
         return false;
     }
     for (uint32_t i = 0; i < n->nout; i++)
@@ -265,7 +229,7 @@ static bool in_round(CmlNode *n, const Loop *l, uint32_t at, const Expr *const *
 
 static bool goes_on(CmlNode *n, const Loop *l, const Expr *const *in, const Expr **go)
 {
-    return in_round(n, l, 0, in, 1, go) && (*go = cml_condition(&n->b, *go)) != NULL;
+    return in_round(n, l, 0, in, 1, go) && (*go = build_condition(&n->b, *go)) != NULL;
 }
 
 /* Blocks: the condition, and the body, of the same variables. */
@@ -284,8 +248,8 @@ bool cml_while_loop(CmlNode *n)
                          n->operation->blocks.n, n->nout, count);
     l = loop_of(n, count, first);
     if (!run_block(n, 0, count, first, 1, &first_go) ||
-        !(first_go = cml_condition(&n->b, first_go)) || !in_round(n, &l, 1, l.var, count, l.next) ||
-        !goes_on(n, &l, l.next, &next_go))
+        !(first_go = build_condition(&n->b, first_go)) ||
+        !in_round(n, &l, 1, l.var, count, l.next) || !goes_on(n, &l, l.next, &next_go))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (l.next[i]->type != l.var[i]->type)

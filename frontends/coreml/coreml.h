@@ -456,11 +456,6 @@ const char *cml_literal_text(const CmlLiteral *v); /* NULL: it is no text */
 /* What a program keeps from run to run: an input, and at the end a result. */
 bool cml_state(CmlImport *im, CmlScope *s, const CmlNamed *in);
 bool cml_states_end(CmlImport *im);
-/* One bool, known if it can be. */
-const Expr *cml_condition(const Build *b, const Expr *e);
-/* yes where the condition holds, else no. */
-bool cml_choose(const Build *b, const Expr *cond, uint32_t count, const Expr *const *yes,
-                const Expr *const *no, const Expr **out);
 
 /* ---- flow.c ----------------------------------------------------------------------------------------------- */
 

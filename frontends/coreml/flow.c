@@ -101,12 +101,12 @@ static void lower_flags(const Build *b, CmlScope *s)
 
 static const Expr *negated(const Build *b, const Expr *e)
 {
-    return e ? cml_condition(b, build1(b, "logical_not", e, NULL)) : NULL;
+    return e ? build_condition(b, build1(b, "logical_not", e, NULL)) : NULL;
 }
 
 static const Expr *both(const Build *b, const Expr *x, const Expr *y)
 {
-    return x && y ? cml_condition(b, build2(b, "logical_and", x, y, NULL)) : NULL;
+    return x && y ? build_condition(b, build2(b, "logical_and", x, y, NULL)) : NULL;
 }
 
 /* What `inner` has, from now on also in s. */
@@ -184,7 +184,7 @@ static bool merge(const Build *b, CmlScope *s, const Expr *cond, const CmlScope 
     if (!m.yes.n)
         return true;
     out = NEW_ARRAY(b->c->arena, const Expr *, m.yes.n);
-    if (!cml_choose(b, cond, m.yes.n, m.yes.at, m.no.at, out))
+    if (!build_choose(b, cond, m.yes.n, m.yes.at, m.no.at, out))
         return false;
     for (uint32_t i = 0; i < m.names.n; i++)
         cml_put(s, m.names.at[i], (CmlValue){.e = out[i], .seq = m.seq.at[i]});
@@ -216,7 +216,7 @@ static bool network_of(CmlNode *n, const char *field, CmlNetwork *out)
 bool cml_branch(CmlNode *n)
 {
     const Build *b = &n->b;
-    const Expr  *cond = cml_condition(b, cml_x(n, "cond"));
+    const Expr  *cond = build_condition(b, cml_x(n, "cond"));
     CmlScope     yes = cml_scope(n->im, n->scope), no = cml_scope(n->im, n->scope);
     CmlNetwork   nets[2];
     double       v;
@@ -303,7 +303,7 @@ static const Expr *goes_on(const Loop *l, CmlScope *s)
     if (!(v = cml_find(&in, l->go)) || !v->e)
         return build_error(b, E_IMPORT, "its condition '%s' is not computed", l->go);
     move_out(s, &in);
-    return cml_condition(b, cml_plain(b, *v));
+    return build_condition(b, cml_plain(b, *v));
 }
 
 /* The same behind a round, which may have left the loop. */
@@ -320,7 +320,7 @@ static const Expr *goes_on_after(const Loop *l, CmlScope *round)
         return NULL;
     if (expr_const_f(go, &v))
         return v != 0 ? left : go;
-    return cml_choose(b, left, 1, &go, &never, &out) ? out : NULL;
+    return build_choose(b, left, 1, &go, &never, &out) ? out : NULL;
 }
 
 static void add_variable(Loop *l, const char *name, const Expr *first)

@@ -29,20 +29,6 @@ static bool places(const MxNode *n, const char *name, uint32_t count, uint32_t b
     return true;
 }
 
-/* A number as one bool, folded if it is known. */
-static const Expr *condition(MxNode *n, const Expr *e)
-{
-    const Expr *k;
-
-    if (!e || !expr_single(e))
-        return e ? mx_error(n, E_UNSUPPORTED, "the condition is %s, not one number",
-                            type_text(n->b.c, e->type))
-                 : NULL;
-    e = build_reshape(&n->b, mx_truth(&n->b, e), 0, NULL);
-    k = e ? build_fold(&n->b, e) : NULL;
-    return k ? k : e;
-}
-
 /* Graph `sub` with the operands that `at` says. */
 static bool call_with(MxNode *n, uint32_t sub, const Expr *const *from, Ints at, const Expr **heads)
 {
@@ -62,25 +48,6 @@ static const Expr **room_for(MxNode *n, uint32_t sub, uint32_t least)
 
 /* ---- branches --------------------------------------------------------------------------------------- */
 
-static bool choose(MxNode *n, const Expr *cond, uint32_t count, const Expr **yes, const Expr **no)
-{
-    Ctx        *c = n->b.c;
-    const Expr *both;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (yes[i]->type != no[i]->type)
-            return mx_error(n, E_UNSUPPORTED, "output %u is %s in one branch and %s in the other",
-                            i, type_text(c, yes[i]->type), type_text(c, no[i]->type));
-    if (count == 1)
-        return mx_done(n, expr_if(c, cond, yes[0], no[0], n->b.loc));
-    both = expr_if(c, cond, expr_tuple(c, count, yes, n->b.loc), expr_tuple(c, count, no, n->b.loc),
-                   n->b.loc);
-    for (uint32_t i = 0; i < count; i++)
-        if (!mx_put(n, i, build_proj(&n->b, both, i)))
-            return false;
-    return count > 0 || mx_error(n, E_IMPORT, "branches without results");
-}
-
 bool mx_cond(MxNode *n)
 {
     static const char *const locs[] = {"cond_input_locs", "then_input_locs", "else_input_locs"};
@@ -99,19 +66,20 @@ bool mx_cond(MxNode *n)
                         n->op->sub[2].nheads);
     for (uint32_t i = 0; i < 3; i++)
         out[i] = room_for(n, i, n->nout);
-    if (!call_with(n, 0, n->in, at[0], out[0]) || !(cond = condition(n, out[0][0])))
+    if (!call_with(n, 0, n->in, at[0], out[0]) || !(cond = build_condition(&n->b, out[0][0])))
         return false;
     if (expr_const_f(cond, &v)) {
         uint32_t taken = v != 0 ? 1 : 2;
 
-        if (!call_with(n, taken, n->in, at[taken], out[taken]))
+        if (!call_with(n, taken, n->in, at[taken], out[1]))
             return false;
-        for (uint32_t i = 0; i < n->op->sub[taken].nheads; i++)
-            mx_put(n, i, out[taken][i]);
-        return true;
+    } else if (!call_with(n, 1, n->in, at[1], out[1]) || !call_with(n, 2, n->in, at[2], out[2]) ||
+               !build_choose(&n->b, cond, n->op->sub[1].nheads, out[1], out[2], out[1])) {
+        return false;
     }
-    return call_with(n, 1, n->in, at[1], out[1]) && call_with(n, 2, n->in, at[2], out[2]) &&
-           choose(n, cond, n->op->sub[1].nheads, out[1], out[2]);
+    for (uint32_t i = 0; i < n->op->sub[1].nheads; i++)
+        mx_put(n, i, out[1][i]);
+    return true;
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------ */
@@ -322,7 +290,8 @@ static const Expr *goes_on(const While *w, const Expr *i, const Expr *const *sta
     MxNode      *n = w->l->n;
     const Expr **go = room_for(n, 0, 1), *more, *cond;
 
-    if (!call_with(n, 0, operands(w, states), w->cond, go) || !(cond = condition(n, go[0])))
+    if (!call_with(n, 0, operands(w, states), w->cond, go) ||
+        !(cond = build_condition(&n->b, go[0])))
         return NULL;
     more = build_less(&n->b, i, expr_scalar(n->b.c, DT_I64, (double)w->most));
     return build2(&n->b, "logical_and", more, cond, NULL);

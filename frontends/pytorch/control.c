@@ -98,36 +98,7 @@ static bool done_all(PtNode *n, uint32_t count, const Expr *const *es)
     return true;
 }
 
-static const Expr *condition(PtNode *n, const Expr *e)
-{
-    const Expr *k;
-
-    if (!dtype_is_bool(expr_dtype(e)) || !expr_single(e))
-        return pt_error(n, E_UNSUPPORTED, "the condition is %s, not one bool",
-                        type_text(n->b.c, e->type));
-    e = build_reshape(&n->b, e, 0, NULL);
-    k = e ? build_fold(&n->b, e) : NULL;
-    return k ? k : e;
-}
-
 /* ---- branches ----------------------------------------------------------------------------------- */
-
-static bool choose(PtNode *n, const Expr *cond, uint32_t count, const Expr *const *yes,
-                   const Expr *const *no)
-{
-    Ctx         *c = n->b.c;
-    const Expr **out = NEW_ARRAY(c->arena, const Expr *, count + 1), *all;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (yes[i]->type != no[i]->type)
-            return pt_error(n, E_UNSUPPORTED, "output %u is %s in one branch and %s in the other",
-                            i, type_text(c, yes[i]->type), type_text(c, no[i]->type));
-    all = expr_if(c, cond, expr_tuple(c, count, yes, n->b.loc), expr_tuple(c, count, no, n->b.loc),
-                  n->b.loc);
-    for (uint32_t i = 0; i < count; i++)
-        out[i] = build_proj(&n->b, all, i);
-    return done_all(n, count, out);
-}
 
 /* cond(condition, yes, no, operands) */
 bool pt_cond(PtNode *n)
@@ -142,7 +113,7 @@ bool pt_cond(PtNode *n)
         return false;
     if (!v.e)
         v.e = pt_as(n, &v, DT_BOOL);
-    if (!(cond = condition(n, v.e)))
+    if (!(cond = build_condition(&n->b, v.e)))
         return false;
     for (uint32_t i = 0; i < 2; i++)
         out[i] = NEW_ARRAY(n->b.c->arena, const Expr *, g[i]->nout + 1);
@@ -151,7 +122,8 @@ bool pt_cond(PtNode *n)
     if (g[0]->nout != g[1]->nout)
         return pt_error(n, E_IMPORT, "its branches have %u and %u outputs", g[0]->nout, g[1]->nout);
     return graph_of(n, g[0], &in, out[0]) && graph_of(n, g[1], &in, out[1]) &&
-           choose(n, cond, g[0]->nout, out[0], out[1]);
+           build_choose(&n->b, cond, g[0]->nout, out[0], out[1], out[0]) &&
+           done_all(n, g[0]->nout, out[0]);
 }
 
 /* ---- loops -------------------------------------------------------------------------------------- */
@@ -162,7 +134,7 @@ static bool goes_on(PtNode *n, const PtGraph *g, const Tensors *states, const Ex
 
     if (g->nout != 1)
         return pt_error(n, E_IMPORT, "its condition has %u outputs", g->nout);
-    return graph_of(n, g, states, &e) && (*go = condition(n, e)) != NULL;
+    return graph_of(n, g, states, &e) && (*go = build_condition(&n->b, e)) != NULL;
 }
 
 static bool same_types(PtNode *n, uint32_t count, const Expr *const *was, const Expr *const *now)

@@ -35,27 +35,6 @@ static bool branch(TfliteNode *n, int64_t graph, const Expr **out)
     return tflite_subgraph(n, graph, n->nin - 1, n->in + 1, out);
 }
 
-/* yes where the condition holds, else no; to n->out. */
-static bool choose(TfliteNode *n, const Expr *cond, const Expr *const *yes, const Expr *const *no)
-{
-    const Build *b = &n->b;
-    const Expr  *result;
-
-    for (uint32_t i = 0; i < n->nout; i++)
-        if (yes[i]->type != no[i]->type)
-            return tflite_error(n, E_UNSUPPORTED,
-                                "output %u is %s in one branch and %s in the other", i,
-                                type_text(b->c, yes[i]->type), type_text(b->c, no[i]->type));
-    if (n->nout == 1)
-        return tflite_done(n, expr_if(b->c, cond, yes[0], no[0], b->loc));
-    result = expr_if(b->c, cond, expr_tuple(b->c, n->nout, yes, b->loc),
-                     expr_tuple(b->c, n->nout, no, b->loc), b->loc);
-    for (uint32_t i = 0; i < n->nout; i++)
-        if (!(n->out[i] = build_proj(b, result, i)))
-            return false;
-    return true;
-}
-
 bool tflite_if(TfliteNode *n)
 {
     const Expr **out[2], *cond = condition(n, n->in[0]);
@@ -69,7 +48,7 @@ bool tflite_if(TfliteNode *n)
     if (expr_const_f(cond, &v))
         return branch(n, graph[v == 0], n->out);
     return branch(n, graph[0], out[0]) && branch(n, graph[1], out[1]) &&
-           choose(n, cond, out[0], out[1]);
+           build_choose(&n->b, cond, n->nout, out[0], out[1], n->out);
 }
 
 /* The branch of that number; the last one, if there is none. */
@@ -93,7 +72,8 @@ bool tflite_case(TfliteNode *n)
         cond = build2(b, "equal", at, build_scalar(b, at, i), NULL);
         const Expr **rest = DUP_ARRAY(b->c->arena, n->out, n->nout);
 
-        if (!cond || !branch(n, graph.at[i], out) || !choose(n, cond, out, rest))
+        if (!cond || !branch(n, graph.at[i], out) ||
+            !build_choose(b, cond, n->nout, out, rest, n->out))
             return false;
     }
     return true;
