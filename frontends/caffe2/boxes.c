@@ -13,15 +13,22 @@ static bool is_upright(C2Node *n)
     return !c2_int(n, "rotated", 0) || c2_error(n, E_UNSUPPORTED, "boxes that are rotated");
 }
 
-static double plus_one(C2Node *n)
+double c2_plus_one(C2Node *n)
 {
     return c2_int(n, "legacy_plus_one", 1) != 0;
 }
 
+/* Of which result c2_set_flags counts the rows. */
+typedef struct {
+    C2Node  *n;
+    uint32_t result;
+} Counted;
+
 static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
 {
-    C2Node     *n = user;
-    const char *name = intern_printf(n->b.c->strings, "%s.0", n->op->output.at[0]);
+    Counted    *of = user;
+    C2Node     *n = of->n;
+    const char *name = intern_printf(n->b.c->strings, "%s.0", n->op->output.at[of->result]);
     const Expr *bind;
     const Idx  *k = build_bound_dim(&n->b, &n->im->shapes, name, total, most, &bind);
 
@@ -30,10 +37,10 @@ static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
     return k;
 }
 
-/* Numbers of the flags that are set, [k]. */
-static const Expr *set_flags(C2Node *n, const Expr *flags)
+const Expr *c2_set_flags(C2Node *n, uint32_t result, const Expr *flags)
 {
-    const Expr *at = build_find(&n->b, &(BoundDim){bound_dim, n}, flags);
+    Counted     of = {n, result};
+    const Expr *at = build_find(&n->b, &(BoundDim){bound_dim, &of}, flags);
     const Idx  *k = at ? expr_form(at, 0) : NULL;
 
     return at ? build_reshape_to(&n->b, at, 1, &k) : NULL;
@@ -47,7 +54,7 @@ static const Expr *moved(C2Node *n, const Expr *boxes, const Expr *x, const doub
                          const Expr *const *size)
 {
     const Build *b = &n->b;
-    double       one = plus_one(n);
+    double       one = c2_plus_one(n);
     double       less = (double)c2_int(n, "correct_transform_coords", one > 0);
     uint32_t     last = boxes ? expr_rank(boxes) - 1 : 0;
     const Expr  *centre[4], *out[4];
@@ -148,7 +155,8 @@ static const Expr *valid_boxes(C2Node *n, const Expr *boxes, const Expr *const *
     for (int64_t i = 0; i < 2; i++) {
         const Expr *from = build_column(b, boxes, i), *side, *is;
 
-        side = build_by(b, "add", build_sub(b, build_column(b, boxes, 2 + i), from), plus_one(n));
+        side =
+            build_by(b, "add", build_sub(b, build_column(b, boxes, 2 + i), from), c2_plus_one(n));
         is = build2(b, "greater_equal", side, least, NULL);
         all = all ? build2(b, "logical_and", all, is, NULL) : is;
         from = build_add(b, from, build_by(b, "multiply", side, 0.5));
@@ -206,8 +214,8 @@ bool c2_generate_proposals(C2Node *n)
     at = boxes ? valid_boxes(n, boxes, info) : NULL;
     at = at ? build_best_scores(b, scores, build_reshape(b, at, 2, (int64_t[]){N, before}), 0)
             : NULL;
-    best = plus_one(n) > 0 ? build_add(b, boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, last))
-                           : boxes;
+    best = c2_plus_one(n) > 0 ? build_add(b, boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, last))
+                              : boxes;
     at = at ? build_kept(b, best, at, NULL, c2_float(n, "nms_thresh", 0.7)) : NULL;
     at = at ? build_slice(b, at, 1, 0, after) : NULL;
     if (!at)
@@ -218,8 +226,8 @@ bool c2_generate_proposals(C2Node *n)
     boxes = build_concat(b, 2, (const Expr *[]){batch, build_rows_at(b, boxes, best)}, 2);
     boxes = build_reshape(b, boxes, 2, (int64_t[]){N * after, 5});
     scores = build_reshape(b, build_rows_at(b, scores, best), 1, (int64_t[]){N * after});
-    at = set_flags(
-        n, build_reshape(b, build_by(b, "greater_equal", at, 0), 1, (int64_t[]){N * after}));
+    at = c2_set_flags(
+        n, 0, build_reshape(b, build_by(b, "greater_equal", at, 0), 1, (int64_t[]){N * after}));
     return at && c2_done(n, build_take(b, boxes, at, 0)) &&
            (n->nout < 2 || c2_put(n, 1, build_take(b, scores, at, 0)));
 }
@@ -308,7 +316,7 @@ static bool choose(C2Node *n, Limit *k)
 
     k->room = most > 0 && most < k->rows->hi ? most : k->rows->hi;
     dims[1] = k->classes * k->room;
-    in[0] = plus_one(n) > 0
+    in[0] = c2_plus_one(n) > 0
                 ? build_add(b, k->boxes, build_const(b, DT_F32, 1, (int64_t[]){4}, last))
                 : k->boxes;
     in[1] = build_expand_dims(b, k->scores, 1, 1);
@@ -343,7 +351,7 @@ bool c2_box_with_nms_limit(C2Node *n)
     if (!read_limit(n, &k) || !choose(n, &k))
         return false;
     all = k.images * k.classes * k.room;
-    if (!(at = set_flags(n, build_reshape(b, k.flags, 1, &all))))
+    if (!(at = c2_set_flags(n, 0, build_reshape(b, k.flags, 1, &all))))
         return false;
     classes = build_by(b, "add", build_arange(b, idx_const(b->c->arith, k.classes), DT_F32), from);
     classes = build_broadcast(b, build_expand_dims(b, classes, 1, 1), 3,

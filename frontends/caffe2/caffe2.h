@@ -7,7 +7,8 @@
  *   node.c       what converters ask of an operator: arguments, operands, windows
  *   table.c      the table, ops.def
  *   describe.c   inputs, outputs and operators as the files have them
- *   cells.c nn.c boxes.c shape.c fill.c int8.c      converters by family
+ *   flow.c       branches: nets as arguments
+ *   cells.c nn.c boxes.c levels.c shape.c stylizer.c fill.c int8.c      converters by family
  *
  * Values have names, which operators may give anew: a name is the last value that was given to it.
  */
@@ -21,6 +22,11 @@
 
 typedef struct {
     const char *name;
+    PbMsgs      op, arg; /* C2OpDef, C2Arg */
+    PbTexts     input, output;
+} C2Net;
+typedef struct {
+    const char *name;
     float       f;
     int64_t     i;
     Bytes       s;
@@ -28,17 +34,13 @@ typedef struct {
     PbPacked    floats;
     PbInts      ints;
     PbBlobs     strings;
+    C2Net      *net; /* NULL: none */
 } C2Arg;
 typedef struct {
     const char *name, *type;
     PbTexts     input, output;
     PbMsgs      arg; /* C2Arg */
 } C2OpDef;
-typedef struct {
-    const char *name;
-    PbMsgs      op, arg; /* C2OpDef, C2Arg */
-    PbTexts     input, output;
-} C2Net;
 
 extern const PbMessage c2_net;
 
@@ -55,7 +57,8 @@ typedef struct {
 const C2Row *c2_row(const char *type); /* NULL: there is none */
 /* How many operands it takes at least and at most (UINT32_MAX: any). */
 void c2_operands(const C2Row *r, uint32_t *least, uint32_t *most);
-bool c2_is_weight(const C2Row *r, uint32_t i);
+/* Its letter for operand i; 0: it takes none. */
+char c2_role(const C2Row *r, uint32_t i);
 bool c2_knows(const C2Row *r, const char *arg);
 void c2_arg_names(Ctx *c, const C2Row *r, TextList *out);
 
@@ -98,12 +101,26 @@ bool c2_open_init(C2Import *im, const char *given, ImportFiles *files);
 /* Is the name a value that the user gives?  What init_net fills it with is its shape, if anything
  * is. */
 bool c2_is_input(const C2Import *im, const char *name, const C2OpDef **fill);
+/* Are its cells u8?  Others are f32, if the user does not say. */
+bool c2_input_is_bytes(const C2Import *im, const char *name);
 /* The shape that a fill says; rank UINT32_MAX: none. */
 uint32_t c2_fill_shape(const C2OpDef *fill, InputDim *dims);
-/* Which operators these names need. */
-bool *c2_needed(C2Import *im, uint32_t n, const char *const *names);
+/* One operator after another of those that are needed: their results become values.  ordinal: of
+ * the operator in whose argument the net is, 0: none. */
+bool c2_run(C2Import *im, const C2Net *net, const bool *needed, uint32_t ordinal);
 /* False with errors, all at once. */
 bool c2_survey(C2Import *im, const bool *needed);
+
+/* ---- flow.c ------------------------------------------------------------------------------------------- */
+
+/* Which operators of a net these results need (interned names), and the names that have to have a
+ * value before; it is NULL, or empty. */
+bool *c2_needed(Ctx *c, const C2Net *net, const TextList *results, TextList *before);
+/* The net of If for a condition that holds, or does not; NULL: it has none. */
+const C2Net *c2_branch(const C2OpDef *op, bool yes);
+/* All operators of a net, those of nets in their arguments behind each. */
+typedef VEC(const C2OpDef *) C2Ops;
+void c2_all_ops(Arena *a, const C2Net *net, C2Ops *out);
 
 /* ---- node.c ------------------------------------------------------------------------------------------- */
 
@@ -138,6 +155,13 @@ bool c2_sizes(const C2Node *n, const char *one, const char *all, uint32_t count,
 
 /* The argument `shape`, and how many cells that are. */
 bool c2_shape(C2Node *n, Ints *shape, int64_t *cells);
+
+/* ---- boxes.c ------------------------------------------------------------------------------------------ */
+
+/* 1 where the last cell belongs to a box (legacy_plus_one), else 0. */
+double c2_plus_one(C2Node *n);
+/* Numbers of the flags [R] that are set, [k] i64; k becomes the dimension "NAME.0" of a result. */
+const Expr *c2_set_flags(C2Node *n, uint32_t result, const Expr *flags);
 
 /* The converters of ops.def. */
 #define none NULL

@@ -8,12 +8,14 @@ bool caffe2_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     Map             *index = map_new(c->scratch);
     SignatureTensor *in, *results;
     OpTally         *ops;
+    C2Ops            all = {0};
 
     if (!c2_read_net(c, path, file, &im.net) || !c2_open_init(&im, NULL, &files))
         return false;
     in = NEW_ARRAY(c->arena, SignatureTensor, im.net.input.n + 1);
     results = NEW_ARRAY(c->arena, SignatureTensor, im.net.output.n + 1);
-    ops = NEW_ARRAY(c->arena, OpTally, im.net.op.n + 1);
+    c2_all_ops(c->scratch, &im.net, &all);
+    ops = NEW_ARRAY(c->arena, OpTally, all.n + 1);
     for (uint32_t i = 0; i < im.net.input.n; i++) {
         const char    *name = intern(c->strings, im.net.input.at[i]);
         InputDim      *dims = NEW_ARRAY(c->arena, InputDim, MAX_RANK);
@@ -21,16 +23,15 @@ bool caffe2_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 
         if (c2_is_input(&im, name, &fill))
             in[out->ninputs++] =
-                (SignatureTensor){name, "f32", c2_fill_shape(fill, dims), dims, SIGNATURE_TENSOR};
+                (SignatureTensor){name, c2_input_is_bytes(&im, name) ? "u8" : "f32",
+                                  c2_fill_shape(fill, dims), dims, SIGNATURE_TENSOR};
     }
     for (uint32_t i = 0; i < im.net.output.n; i++)
         results[out->noutputs++] = (SignatureTensor){intern(c->strings, im.net.output.at[i]), "?",
                                                      UINT32_MAX, NULL, SIGNATURE_TENSOR};
-    for (uint32_t i = 0; i < im.net.op.n; i++) {
-        const C2OpDef *op = im.net.op.at[i];
-
-        signature_count(c, index, out, ops, intern(c->strings, op->type ? op->type : ""));
-    }
+    for (uint32_t i = 0; i < all.n; i++)
+        signature_count(c, index, out, ops,
+                        intern(c->strings, all.at[i]->type ? all.at[i]->type : ""));
     out->inputs = in;
     out->outputs = results;
     out->ops = ops;

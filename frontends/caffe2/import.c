@@ -72,15 +72,18 @@ bool c2_read_net(Ctx *c, const char *path, Bytes file, C2Net *out)
                          : pb_read(c->diags, c->arena, loc, &c2_net, file, out);
 }
 
-/* "net/predict_net.pb" has "net/init_net.pb". */
+/* "net/predict_net.pb" has "net/init_net.pb"; what Detectron writes, "net/model.pb", has
+ * "net/model_init.pb". */
 static const char *beside(Ctx *c, const char *path)
 {
     static const char word[] = "predict_net";
-    const char       *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, word);
+    const char       *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    const char       *at = strstr(file, word), *end = strrchr(file, '.');
 
-    return at ? intern_printf(c->strings, "%.*sinit_net%s", (int)(at - path), path,
-                              at + strlen(word))
-              : NULL;
+    if (at)
+        return intern_printf(c->strings, "%.*sinit_net%s", (int)(at - path), path,
+                             at + strlen(word));
+    return end ? intern_printf(c->strings, "%.*s_init%s", (int)(end - path), path, end) : NULL;
 }
 
 bool c2_open_init(C2Import *im, const char *given, ImportFiles *files)
@@ -110,18 +113,21 @@ bool c2_open_init(C2Import *im, const char *given, ImportFiles *files)
 
 /* ---- names ------------------------------------------------------------------------------------------ */
 
-/* Does an operator take it as a weight? */
-static bool is_taken_as_weight(const C2Import *im, const char *name)
+/* What the first operator that takes it takes it as, a letter of ops.def; 0: no operator does. */
+static char role_of(const C2Import *im, const char *name)
 {
-    for (uint32_t i = 0; i < im->net.op.n; i++) {
-        const C2OpDef *op = im->net.op.at[i];
+    C2Ops ops = {0};
+
+    c2_all_ops(im->c->scratch, &im->net, &ops);
+    for (uint32_t i = 0; i < ops.n; i++) {
+        const C2OpDef *op = ops.at[i];
         const C2Row   *r = c2_row(op->type ? op->type : "");
 
-        for (uint32_t k = 0; r && k < op->input.n; k++)
+        for (uint32_t k = 0; r && r->convert != c2_if && k < op->input.n; k++)
             if (!strcmp(op->input.at[k], name))
-                return c2_is_weight(r, k);
+                return c2_role(r, k);
     }
-    return false;
+    return 0;
 }
 
 /* Values are given in the file; what is filled with one number is a place to put them in, unless it
@@ -131,7 +137,12 @@ bool c2_is_input(const C2Import *im, const char *name, const C2OpDef **fill)
     const C2OpDef *op = map_get(im->filled, PTR_KEY(name));
 
     *fill = op;
-    return !op || (op->type && !strcmp(op->type, "ConstantFill") && !is_taken_as_weight(im, name));
+    return !op || (op->type && !strcmp(op->type, "ConstantFill") && role_of(im, name) != 'w');
+}
+
+bool c2_input_is_bytes(const C2Import *im, const char *name)
+{
+    return role_of(im, name) == 'b';
 }
 
 /* Exporters fill an input with one cell if they do not know its shape. */
@@ -144,29 +155,6 @@ uint32_t c2_fill_shape(const C2OpDef *fill, InputDim *dims)
     for (uint32_t i = 0; i < a->ints.n; i++)
         dims[i] = (InputDim){a->ints.at[i] > 0 ? a->ints.at[i] : -1, NULL};
     return a->ints.n;
-}
-
-bool *c2_needed(C2Import *im, uint32_t n, const char *const *names)
-{
-    Ctx  *c = im->c;
-    Map  *live = map_new(c->scratch);
-    bool *needed = NEW_ARRAY(c->arena, bool, im->net.op.n + 1);
-
-    for (uint32_t i = 0; i < n; i++)
-        map_put(live, PTR_KEY(intern(c->strings, names[i])), live);
-    for (uint32_t i = im->net.op.n; i-- > 0;) {
-        const C2OpDef *op = im->net.op.at[i];
-
-        for (uint32_t k = 0; k < op->output.n; k++) {
-            const char *name = intern(c->strings, op->output.at[k]);
-
-            needed[i] |= map_get(live, PTR_KEY(name)) != NULL;
-            map_put(live, PTR_KEY(name), NULL);
-        }
-        for (uint32_t k = 0; needed[i] && k < op->input.n; k++)
-            map_put(live, PTR_KEY(intern(c->strings, op->input.at[k])), live);
-    }
-    return needed;
 }
 
 /* ---- one operator ----------------------------------------------------------------------------------- */
@@ -222,6 +210,17 @@ static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t 
     return true;
 }
 
+bool c2_run(C2Import *im, const C2Net *net, const bool *needed, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < net->op.n; i++) {
+        const C2OpDef *op = net->op.at[i];
+
+        if (needed[i] && !convert(im, op, c2_row(op->type), ordinal ? ordinal : i + 1))
+            return false;
+    }
+    return true;
+}
+
 /* ---- inputs and weights ----------------------------------------------------------------------------- */
 
 static bool is_given(const ImportOptions *o, const char *name)
@@ -240,11 +239,12 @@ static bool import_input(C2Import *im, const char *name, const C2OpDef *fill,
     const ImportValue *value = value_given(o, name);
     InputDim           dims[MAX_RANK];
     uint32_t           rank = c2_fill_shape(fill, dims);
+    DType              given = c2_input_is_bytes(im, name) ? DT_U8 : DT_F32;
     const Type        *type;
     const Expr        *x;
 
     vec_push(c->arena, &im->inputs.names, name);
-    if (!fill && !is_given(o, name) && is_taken_as_weight(im, name)) {
+    if (!fill && !is_given(o, name) && role_of(im, name) == 'w') {
         error_at(c, E_IMPORT, loc, "'%s' has no value%s%s%s", name, im->init_path ? " in '" : "",
                  im->init_path ? im->init_path : "", im->init_path ? "'" : "");
         diag_hint(c->diags,
@@ -254,7 +254,7 @@ static bool import_input(C2Import *im, const char *name, const C2OpDef *fill,
                   name);
         return true; /* what else is missing is said, too */
     }
-    if (!(type = shapes_input(&im->shapes, loc, name, shapes_dtype(&im->shapes, name, DT_F32), rank,
+    if (!(type = shapes_input(&im->shapes, loc, name, shapes_dtype(&im->shapes, name, given), rank,
                               dims)))
         return true;
     x = value ? value_expr(c, loc, value, type) : expr_var(c, name, type, loc);
@@ -279,30 +279,33 @@ static bool import_weight(C2Import *im, const C2OpDef *fill)
     return convert(im, fill, r, 0);
 }
 
-/* Names that needed operators take, or that are results, and that none gives before. */
-static void outer_names(C2Import *im, const bool *needed, uint32_t n, const char *const *results,
+/* Names that have to have a value before the net runs, in the order in which operators take them.
+ */
+static void outer_names(C2Import *im, const TextList *before, const TextList *results,
                         TextList *out)
 {
-    Ctx *c = im->c;
-    Map *known = map_new(c->scratch);
+    Ctx  *c = im->c;
+    Map  *wanted = map_new(c->scratch);
+    C2Ops ops = {0};
 
-    for (uint32_t i = 0; i <= im->net.op.n; i++) {
-        const C2OpDef     *op = i < im->net.op.n ? im->net.op.at[i] : NULL;
-        uint32_t           count = op ? op->input.n : n;
-        const char *const *names = op ? op->input.at : results;
+    c2_all_ops(c->scratch, &im->net, &ops);
+    for (uint32_t i = 0; i < before->n; i++)
+        map_put(wanted, PTR_KEY(before->at[i]), wanted);
+    for (uint32_t i = 0; i <= ops.n; i++) {
+        uint32_t           count = i < ops.n ? ops.at[i]->input.n : results->n;
+        const char *const *names = i < ops.n ? ops.at[i]->input.at : results->at;
 
-        if (op && !needed[i])
-            continue;
         for (uint32_t k = 0; k < count; k++) {
             const char *name = intern(c->strings, names[k]);
 
-            if (!map_get(known, PTR_KEY(name)))
+            if (map_get(wanted, PTR_KEY(name)))
                 vec_push(c->arena, out, name);
-            map_put(known, PTR_KEY(name), known);
+            map_put(wanted, PTR_KEY(name), NULL);
         }
-        for (uint32_t k = 0; op && k < op->output.n; k++)
-            map_put(known, PTR_KEY(intern(c->strings, op->output.at[k])), known);
     }
+    for (uint32_t i = 0; i < before->n; i++) /* what a branch leaves as it was */
+        if (map_get(wanted, PTR_KEY(before->at[i])))
+            vec_push(c->arena, out, before->at[i]);
 }
 
 static bool import_outer(C2Import *im, const TextList *names, const ImportOptions *o)
@@ -400,23 +403,18 @@ const Module *caffe2_import(Ctx *c, const char *path, Bytes file, const ImportOp
     TextList results = {0}, outer = {0};
     NamedValues r = {0};
     GlobalDefs  functions = {0};
+    TextList    before = {0};
     bool       *needed;
 
     if (!c2_read_net(c, path, file, &im.net) || !choose_results(&im, o, &results) ||
         !check_results(&im, &results))
         return NULL;
-    needed = c2_needed(&im, results.n, results.at);
+    needed = c2_needed(c, &im.net, &results, &before);
     if (!c2_survey(&im, needed) || !c2_open_init(&im, o->weights, files))
         return NULL;
-    outer_names(&im, needed, results.n, results.at, &outer);
-    if (!import_outer(&im, &outer, o))
+    outer_names(&im, &before, &results, &outer);
+    if (!import_outer(&im, &outer, o) || !c2_run(&im, &im.net, needed, 0))
         return NULL;
-    for (uint32_t i = 0; i < im.net.op.n; i++) {
-        const C2OpDef *op = im.net.op.at[i];
-
-        if (needed[i] && !convert(&im, op, c2_row(op->type), i + 1))
-            return NULL;
-    }
     if (!add_results(&im, &results, &r) || !shapes_check_dims(&im.shapes, (Loc){.file = path}))
         return NULL;
     return build_module(c, path, &im.inputs, &r, im.binds.n, im.binds.at, &functions);

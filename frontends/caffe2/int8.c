@@ -33,7 +33,7 @@ static const Expr *dequantized(C2Node *n, uint32_t i)
     const C2Scale   *s = n->scales[i];
     DequantizeAttrs *a = ATTRS(b, DequantizeAttrs);
     DType            t = expr_dtype(n->in[i]);
-    bool             bias = dtype_eq(t, DT_I32) && i == 2 && c2_is_weight(n->row, 2);
+    bool             bias = dtype_eq(t, DT_I32) && i == 2 && c2_role(n->row, 2) == 'w';
     double           scale = bias ? n->scales[0]->scale * n->scales[1]->scale : s->scale;
 
     a->axis = -1;

@@ -204,6 +204,25 @@ bool c2_spatial_bn(C2Node *n)
     return c2_image_done(n, build_proj(b, build_call(b, n->row->relay, 5, args, a), 0));
 }
 
+/* Groups of channels; a scale and a shift for each channel. */
+bool c2_group_norm(C2Node *n)
+{
+    const Expr *x = c2_image(n, 0, 2, 5);
+
+    if (!x || !c2_rank(n, 1, 1, 1) || !c2_rank(n, 2, 1, 1))
+        return false;
+    x = build_groups(&n->b, x, c2_int(n, "group", 32), c2_float(n, "epsilon", 1e-5));
+    return c2_image_done(n, build_scaled(&n->b, x, n->in[1], n->in[2], 1));
+}
+
+bool c2_affine_channel(C2Node *n)
+{
+    const Expr *x = c2_image(n, 0, 2, 5);
+
+    return x && c2_rank(n, 1, 1, 1) && c2_rank(n, 2, 1, 1) &&
+           c2_image_done(n, build_scaled(&n->b, x, n->in[1], n->in[2], 1));
+}
+
 bool c2_instance_norm(C2Node *n)
 {
     const Expr *x = c2_image(n, 0, 4, 4);
@@ -234,10 +253,11 @@ bool c2_resize(C2Node *n)
 {
     const Build   *b = &n->b;
     Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
-    bool           near = !strcmp(n->row->name, "ResizeNearest");
+    bool           near = strcmp(n->row->name, "UpsampleBilinear") != 0;
     const Expr    *x = c2_image(n, 0, 4, 4);
     int64_t        size[2];
-    double         scale[2] = {c2_float(n, "height_scale", 1), c2_float(n, "width_scale", 1)};
+    double         all = strcmp(n->row->name, "UpsampleNearest") ? 1 : c2_float(n, "scale", 2);
+    double         scale[2] = {c2_float(n, "height_scale", all), c2_float(n, "width_scale", all)};
 
     for (uint32_t i = 0; i < 2 && x; i++) {
         if (!(scale[i] > 0 && scale[i] < 4096))

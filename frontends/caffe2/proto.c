@@ -13,7 +13,7 @@ static const PbField arg_fields[] = {
     F(1, PB_TEXT, C2Arg, name, "name"),        H(2, PB_FLOAT, C2Arg, f, has_f, "f"),
     H(3, PB_INT, C2Arg, i, has_i, "i"),        H(4, PB_BYTES, C2Arg, s, has_s, "s"),
     F(5, PB_FLOATS, C2Arg, floats, "floats"),  F(6, PB_INTS, C2Arg, ints, "ints"),
-    F(7, PB_BLOBS, C2Arg, strings, "strings"),
+    F(7, PB_BLOBS, C2Arg, strings, "strings"), M(8, PB_MSG, C2Arg, net, c2_net, "n"),
 };
 static MESSAGE(c2_arg, C2Arg, arg_fields);
 

@@ -102,7 +102,8 @@ bool c2_concat(C2Node *n)
 {
     const Build *b = &n->b;
     bool         fresh = c2_int(n, "add_axis", 0);
-    int32_t     *sizes = arena_array(b->c->arena, n->nin + 1, sizeof *sizes);
+    const Idx  **sizes = NEW_ARRAY(b->c->arena, const Idx *, n->nin + 1);
+    int64_t      count = n->nin;
     uint32_t     axis;
 
     if (!channel_axis(n, expr_rank(n->in[0]) + fresh, &axis))
@@ -112,11 +113,11 @@ bool c2_concat(C2Node *n)
             n->in[i] = build_expand_dims(b, n->in[i], axis, 1);
         if (!n->in[i] || expr_rank(n->in[i]) <= axis)
             return c2_error(n, E_IMPORT, "operand %u has no dimension %u", i, axis);
-        if (n->nout > 1)
-            sizes[i] = (int32_t)build_dim(b, n->in[i], axis);
+        sizes[i] = expr_form(n->in[i], axis);
     }
     if (n->nout > 1)
-        c2_put(n, 1, build_const(b, DT_I32, 1, (int64_t[]){n->nin}, sizes));
+        c2_put(n, 1,
+               build_values(b, type_tensor_i64(b->c, DT_I32, 1, &count), (Dims){n->nin, sizes}));
     return c2_done(n, build_concat(b, n->nin, n->in, axis));
 }
 
@@ -172,6 +173,34 @@ bool c2_tile(C2Node *n)
         reps[i] = i == axis ? tiles : 1;
     a->reps = dims_of_i64(b->c, reps, rank);
     return c2_done(n, build1(b, "tile", n->in[0], a));
+}
+
+/* Rows by their numbers. */
+bool c2_batch_permutation(C2Node *n)
+{
+    return c2_rank(n, 0, 1, MAX_RANK) && c2_rank(n, 1, 1, 1) &&
+           c2_done(n, build_take(&n->b, n->in[0], n->in[1], 0));
+}
+
+/* Sizes of all dimensions, or of those that are named, i64. */
+bool c2_shape_of(C2Node *n)
+{
+    const Build *b = &n->b;
+    Ints         v = c2_ints(n, "axes");
+    Dims         all = expr_forms(n->in[0]);
+    const Idx   *dims[MAX_RANK];
+    uint32_t     axis;
+
+    if (v.n > MAX_RANK)
+        return c2_error(n, E_IMPORT, "%u axes", v.n);
+    for (uint32_t i = 0; i < v.n; i++) {
+        if (!c2_axis(n, v.at[i], all.n, &axis))
+            return false;
+        dims[i] = all.at[axis];
+    }
+    if (v.n)
+        all = dims_dup(b->c, dims, v.n);
+    return c2_done(n, build_values(b, type_tensor_i64(b->c, DT_I64, 1, (int64_t[]){all.n}), all));
 }
 
 bool c2_gather(C2Node *n)

@@ -44,6 +44,16 @@ static void check_args(Survey *s, const C2Row *r)
     }
 }
 
+static void check_nets(Survey *s)
+{
+    for (uint32_t yes = 0; yes < 2; yes++) {
+        const char *name = yes ? "then_net" : "else_net";
+
+        if (!c2_branch(s->op, yes) && (yes || c2_arg_of(s->op, name)))
+            found(s, E_IMPORT, NULL, "argument '%s' is not a net", name);
+    }
+}
+
 static void check_op(Survey *s)
 {
     const C2Row *r = c2_row(s->op->type ? s->op->type : "");
@@ -55,6 +65,8 @@ static void check_op(Survey *s)
         return;
     }
     check_args(s, r);
+    if (r->convert == c2_if)
+        check_nets(s);
     c2_operands(r, &least, &most);
     if (s->op->input.n < least || s->op->input.n > most)
         found(s, E_IMPORT, NULL, "%u operand%s, but it takes %s", s->op->input.n,
@@ -67,10 +79,17 @@ bool c2_survey(C2Import *im, const bool *needed)
     uint32_t before = diag_errors(im->c->diags);
 
     for (uint32_t i = 0; i < im->net.op.n; i++) {
-        s.op = im->net.op.at[i];
+        C2Ops inner = {0};
+
+        if (!needed[i])
+            continue;
         s.ordinal = i + 1;
-        if (needed[i])
+        c2_all_ops(im->c->scratch, &(C2Net){.op = {.n = 1, .at = (void *[]){im->net.op.at[i]}}},
+                   &inner);
+        for (uint32_t k = 0; k < inner.n; k++) {
+            s.op = inner.at[k];
             check_op(&s);
+        }
     }
     findings_report(im->c, &s.findings);
     return diag_errors(im->c->diags) == before;

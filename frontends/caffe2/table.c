@@ -30,11 +30,11 @@ void c2_operands(const C2Row *r, uint32_t *least, uint32_t *most)
         *most = end[2] ? (uint32_t)strtoul(end + 2, NULL, 10) : UINT32_MAX;
 }
 
-bool c2_is_weight(const C2Row *r, uint32_t i)
+char c2_role(const C2Row *r, uint32_t i)
 {
     size_t n = strlen(r->roles);
 
-    return n && r->roles[i < n ? i : n - 1] == 'w';
+    return n ? r->roles[i < n ? i : n - 1] : 0;
 }
 
 static const char *next_word(const char *at, size_t *n)

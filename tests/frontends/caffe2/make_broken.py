@@ -7,7 +7,7 @@ import os
 import sys
 
 import numpy as np
-from net import given, net, op, place
+from net import Net, given, net, op, place
 
 FOLDER = sys.argv[1]
 W = given("w", np.full((2, 3), 0.5, np.float32))
@@ -43,6 +43,13 @@ write("bytes_wanted", [op("Int8Relu", ["x"], ["y"], Y_scale=0.5)])
 write("bytes_given", [Q, op("Relu", ["q"], ["y"])])
 write("bytes_scale", [Q, op("Int8Flatten", ["q"], ["y"], Y_scale=0.25, Y_zero_point=3)])
 write("bytes_order", [Q, op("Int8MaxPool", ["q"], ["y"], kernel=1, order="NCHW")])
+THEN, ELSE = Net(net("then", [op("Relu", ["x"], ["y"])])), Net(net("else", [op("Slice", ["x"], ["y"], starts=(0, 1), ends=(1, 3))]))
+FLAG = op("GT", ["x", "x"], ["flags"]), op("Slice", ["flags"], ["flag"], starts=(0, 0), ends=(1, 1))
+write("no_branch", [*FLAG, op("If", ["flag"], ["y"], else_net=THEN)])
+write("branches", [*FLAG, op("If", ["flag"], ["y"], then_net=THEN, else_net=ELSE)])
+write("branch_operators", [*FLAG, op("If", ["flag"], ["y"], then_net=Net(net("then", [op("Foo", ["x"], ["y"])])), else_net=THEN)])
+write("one_branch", [*FLAG, op("If", ["flag"], ["y"], then_net=Net(net("then", [op("Foo", ["x"], ["z"])])))])
+write("many_levels", [op("DistributeFpnProposals", ["x"], ["y", "z"])], init=(place("x", (4, 5)),))
 with open(os.path.join(FOLDER, "text.predict_net.pbtxt"), "w") as f:
     f.write('name: "text"\nop { input: "x" output: "a" type: "Relu" }\nop { input: "a" output: "y" type: "Softmax" arg { name: "axis" i: 1 } }\n'
             'external_input: "x"\nexternal_output: "y"\n')

@@ -9,7 +9,7 @@ import sys
 import zlib
 
 import numpy as np
-from net import given, net, op, place, steps
+from net import Net, given, net, op, place, steps
 
 MODELS = {}
 
@@ -468,6 +468,103 @@ def shapes(m):
     m.op("ArgMax", "x", x.argmax(-1)[..., None])
     m.op("ArgMin", "x", x.argmin(1), axis=1, keepdims=0)
     m.op("ConstantFill", "x", np.full(x.shape, 2, np.float32), value=2.0)
+
+
+def nested(*ops):
+    return Net(net("branch", ops))
+
+
+@model
+def branches(m):
+    """Of one condition that the run decides, and of one that is known."""
+    x, flag = m.x("x", m.f32(3, 4)), m.x("flag", np.array([-1.0], np.float32))
+    m.op("GT", "flag zero", flag > m.w("zero", np.zeros(1, np.float32)), name="positive")
+    m.op("Scale", "x", x * 2, name="before", scale=2.0)
+    yes = nested(op("Relu", ["x"], ["inner"]), op("Scale", ["inner"], ["chosen"], scale=3.0), op("Copy", ["x"], ["other"]))
+    no = nested(op("Tanh", ["x"], ["chosen"]), op("Negative", ["chosen"], ["other"]))
+    m.op("If", "positive x", np.tanh(x), name="chosen", outputs=["other"], then_net=yes, else_net=no)
+    m.op("Copy", "other", -np.tanh(x), name="seen")
+    m.op("Not", "positive", ~(flag > 0), name="negative")
+    m.ops.append(op("Copy", ["x"], ["kept"]))
+    m.op("If", "negative", np.maximum(x, 0), name="kept", then_net=nested(op("Relu", ["kept"], ["kept"])))
+    m.ops.append(op("Copy", ["x"], ["left"]))
+    m.op("If", "positive", x, name="left", then_net=nested(op("Relu", ["left"], ["left"])))
+    deep = nested(op("If", ["negative"], ["deep"], then_net=nested(op("Sqr", ["x"], ["deep"])), else_net=nested(op("Abs", ["x"], ["deep"]))))
+    m.op("If", "negative x", x * x, name="deep", then_net=deep, else_net=nested(op("Copy", ["x"], ["deep"])))
+    m.op("IsEmpty", "x", np.array(False), name="empty")
+    m.op("If", "empty x", x + x, name="full", then_net=nested(op("Copy", ["x"], ["full"])), else_net=nested(op("Add", ["x", "x"], ["full"])))
+    for kind, f in dict(EQ=np.equal, NE=np.not_equal, LT=np.less, LE=np.less_equal, GE=np.greater_equal).items():
+        m.op(kind, "x before", f(x, x * 2))
+    m.op("And", "lt ge", (x < 2 * x) & (x >= 2 * x))
+    m.op("Or", "lt eq", (x < 2 * x) | (x == 2 * x))
+    m.op("Xor", "lt ne", (x < 2 * x) ^ (x != 2 * x))
+    m.op("Shape", "x", np.array(x.shape, np.int64))
+    m.op("Shape", "x", np.array(x.shape[1:], np.int64), name="columns", axes=(1,))
+
+
+@model
+def found_none(m):
+    """Whether a threshold leaves boxes is what the run decides."""
+    boxes, scores = m.x("boxes", m.f32(4, 8, lo=0, hi=20)), m.x("scores", m.f32(4, 2, lo=0, hi=0.1))
+    outputs = ["boxes_nms", "classes_nms"]
+    m.ops.append(op("BoxWithNMSLimit", ["scores", "boxes"], ["scores_nms", *outputs], score_thresh=0.5))
+    m.op("IsEmpty", "scores_nms", np.array(True), name="none")
+    m.op("If", "none", scores, name="best", then_net=nested(op("Copy", ["scores"], ["best"])), else_net=nested(op("Negative", ["scores"], ["best"])))
+
+
+def level_of(rois, lo, hi, one, scale, canonical):
+    side = np.sqrt((rois[:, 3] - rois[:, 1] + one) * (rois[:, 4] - rois[:, 2] + one))
+    return np.clip(np.floor(canonical + np.log2(side / scale + 1e-6)), lo, hi)
+
+
+def distributed(rois, lo, hi, one, scale, canonical):
+    """Regions of each level, and where each region is among them."""
+    level = level_of(rois, lo, hi, one, scale, canonical)
+    order = np.concatenate([np.where(level == i)[0] for i in range(lo, hi + 1)])
+    return [rois[level == i] for i in range(lo, hi + 1)], np.argsort(order).astype(np.int32)
+
+
+@model
+def levels(m):
+    def regions(n, size):
+        at, side = m.f32(n, 2, lo=0, hi=90), m.f32(n, 2, lo=4, hi=size)
+        return np.concatenate([np.zeros((n, 1), np.float32), at, at + side], 1)
+
+    rois = m.x("rois", np.concatenate([regions(4, 20), regions(5, 60), regions(3, 200)]))
+    parts, restore = distributed(rois, 2, 4, 0, 56, 3)
+    m.op("DistributeFpnProposals", "rois", parts[0], name="rois2", outputs=["rois3", "rois4", "restore"], roi_min_level=2, roi_max_level=4,
+         roi_canonical_scale=56, roi_canonical_level=3, legacy_plus_one=0)
+    m.results.update(rois3=parts[1], rois4=parts[2], restore=restore)
+    m.op("Concat", "rois2 rois3 rois4", np.concatenate(parts), name="together", outputs=["sizes"], axis=0)
+    m.op("BatchPermutation", "together restore", rois, name="restored")
+    a, b = m.x("a", regions(4, 60)), m.x("b", regions(3, 200))
+    sa, sb = m.x("sa", m.f32(4, 1)), m.x("sb", m.f32(3, 1))
+    both = np.concatenate([a, b])[np.argsort(-np.concatenate([sa, sb])[:, 0], kind="stable")[:5]]
+    m.op("CollectRpnProposals", "a b sa sb", both, name="collected", rpn_min_level=2, rpn_max_level=3, rpn_post_nms_topN=5)
+    parts, restore = distributed(both, 2, 3, 1, 40, 3)
+    m.op("CollectAndDistributeFpnRpnProposals", "a b sa sb", both, name="all", outputs=["all2", "all3", "all_restore"], rpn_min_level=2, rpn_max_level=3,
+         rpn_post_nms_topN=5, roi_min_level=2, roi_max_level=3, roi_canonical_scale=40, roi_canonical_level=3)
+    m.results.update(all2=parts[0], all3=parts[1], all_restore=restore)
+
+
+@model
+def pictures(m):
+    """What networks that restyle pictures do first and last, and the norms of Detectron."""
+    p = m.random.integers(0, 256, (1, 5, 6, 4)).astype(np.uint8)
+    m.inputs["p"] = p
+    mean = m.w("mean", m.f32(3, lo=90, hi=120))
+    chw = p[..., :3].astype(np.float32).transpose(0, 3, 1, 2) - mean[:, None, None]
+    m.op("PackedInt8BGRANHWCToNCHWCStylizerPreprocess", "p mean", chw, name="pixels", noise_std=0.0)
+    back = np.clip(chw * 3 + mean[:, None, None], 0, 255).astype(np.uint8).transpose(0, 2, 3, 1)
+    m.op("Scale", "pixels", chw * 3, name="brighter", scale=3.0)
+    m.op("BRGNCHWCToPackedInt8BGRAStylizerDeprocess", "brighter mean", np.concatenate([back, np.full((1, 5, 6, 1), 255, np.uint8)], 3), name="packed")
+    x, g, b = m.x("x", m.f32(2, 6, 4, 3)), m.w("g", m.f32(6)), m.w("b", m.f32(6))
+    m.op("AffineChannel", "x g b", x * g[:, None, None] + b[:, None, None])
+    y = x.reshape(2, 3, -1).astype(np.float64)
+    y = ((y - y.mean(2, keepdims=True)) / np.sqrt(y.var(2, keepdims=True) + 1e-4)).reshape(x.shape)
+    m.op("GroupNorm", "x g b", y * g[:, None, None] + b[:, None, None], group=3, epsilon=1e-4)
+    m.op("UpsampleNearest", "x", x.repeat(2, 2).repeat(2, 3), scale=2)
+    m.op("AliasWithName", "x", x, name="same", is_backward=0)
 
 
 def main():

@@ -21,9 +21,15 @@ def text(number, s):
     return field(number, s.encode())
 
 
+class Net(bytes):
+    """A net as an argument."""
+
+
 def arg(name, v):
     out = text(1, name)
-    if isinstance(v, str):
+    if isinstance(v, Net):
+        out += field(8, v)
+    elif isinstance(v, str):
         out += text(4, v)
     elif isinstance(v, bytes):
         out += field(4, v)

@@ -1,0 +1,3 @@
+
+many_levels!
+xyz"DistributeFpnProposals:x:w:bBy
