@@ -185,7 +185,7 @@ bool aten_native_dropout(PtNode *n)
     if (!x)
         return false;
     if (pt_bool(n, "train", false) && pt_float(n, "p", 0) != 0)
-        return pt_error(n, E_UNSUPPORTED, "it is for training");
+        return pt_for_training(n);
     return pt_done_at(n, 0, x) && pt_done_at(n, 1,
                                              build_broadcast_to(&n->b, expr_scalar(n->b.c, t, 1),
                                                                 expr_rank(x), expr_forms(x).at));

@@ -309,8 +309,12 @@ bool aten_hardtanh(PtNode *n)
 bool aten_leaky_relu(PtNode *n)
 {
     LeakyReluAttrs *a = ATTRS(&n->b, LeakyReluAttrs);
+    bool            between = strstr(n->p->target, "rrelu") != NULL; /* in training, at random */
 
-    a->alpha = pt_float(n, "negative_slope", 0.01);
+    if (between && pt_bool(n, "training", false))
+        return pt_for_training(n);
+    a->alpha = between ? (pt_float(n, "lower", 1.0 / 8) + pt_float(n, "upper", 1.0 / 3)) / 2
+                       : pt_float(n, "negative_slope", 0.01);
     return pt_done(n, build1(&n->b, "nn.leaky_relu", pt_tensor(n, "self"), a));
 }
 
@@ -572,11 +576,8 @@ bool aten_dropout(PtNode *n)
 
     if (!x)
         return false;
-    if (pt_bool(n, "train", false) && pt_float(n, "p", 0.5) != 0) {
-        pt_error(n, E_UNSUPPORTED, "it is for training");
-        diag_hint(n->b.c->diags, "call model.eval() before the export");
-        return false;
-    }
+    if (pt_bool(n, "train", false) && pt_float(n, "p", 0.5) != 0)
+        return pt_for_training(n);
     (void)pt_float(n, "p", 0.5);
     return pt_done(n, x);
 }

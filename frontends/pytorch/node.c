@@ -39,6 +39,13 @@ const PtArg *pt_arg(PtNode *n, const char *name)
     return a && a->kind != PT_NONE ? a : NULL;
 }
 
+bool pt_for_training(PtNode *n)
+{
+    pt_error(n, E_UNSUPPORTED, "it is for training");
+    diag_hint(n->b.c->diags, "call model.eval() before the export");
+    return false;
+}
+
 bool pt_has(PtNode *n, const char *name)
 {
     return pt_arg(n, name) != NULL;

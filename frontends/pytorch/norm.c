@@ -21,11 +21,8 @@ bool aten_batch_norm(PtNode *n)
     (void)pt_bool(n, "cudnn_enabled", false);
     if (!args[0])
         return false;
-    if (pt_bool(n, "training", false)) {
-        pt_error(n, E_UNSUPPORTED, "it is for training");
-        diag_hint(b->c->diags, "call model.eval() before the export");
-        return false;
-    }
+    if (pt_bool(n, "training", false))
+        return pt_for_training(n);
     if (expr_rank(args[0]) < 2)
         return pt_error(n, E_IMPORT, "the data are %s", type_text(b->c, args[0]->type));
     for (uint32_t i = 0; i < 4; i++) {

@@ -517,10 +517,13 @@ bool pt_read_program(Ctx *c, Loc loc, Bytes json, PtProgram *out)
                         "the program in the archive is no JSON, from line %d on", error.line);
     read_all(&r, root, out);
     json_decref(root);
-    if (out->major > PT_SCHEMA_MAJOR)
-        return error_at(c, E_UNSUPPORTED, loc,
-                        "the program is of version %lld.%lld of its schema, not %d",
-                        (long long)out->major, (long long)out->minor, PT_SCHEMA_MAJOR);
+    if (out->major > PT_SCHEMA_MAJOR) {
+        error_at(c, E_UNSUPPORTED, loc, "the program is of version %lld.%lld of its schema, not %d",
+                 (long long)out->major, (long long)out->minor, PT_SCHEMA_MAJOR);
+        diag_hint(c->diags, "a torch that writes version %d, or one before, saves it to be read",
+                  PT_SCHEMA_MAJOR);
+        return false;
+    }
     return !r.fault || error_at(c, E_PARSE_MODEL, loc,
                                 "the program in the archive has something else "
                                 "where %s should be",

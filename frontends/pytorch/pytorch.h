@@ -208,7 +208,11 @@ extern const uint32_t pt_nrows;
 
 /* The row of "aten.relu_.default", too, which changes its first argument. */
 const PtRow *pt_row(const char *target, bool *in_place);
-bool         pt_row_has(const PtRow *row, const char *arg, bool *ignored);
+/* What a network could do instead of an operator without a row (refused.def); NULL: nothing is
+ * known.
+ */
+const char *pt_instead_of(const char *target);
+bool        pt_row_has(const PtRow *row, const char *arg, bool *ignored);
 
 /* One word of PtRow.args. */
 typedef struct {
@@ -362,6 +366,8 @@ const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p);
 void        *pt_error(const PtNode *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
 const PtArg *pt_arg(PtNode *n, const char *name); /* NULL: left out, or None */
 bool         pt_has(PtNode *n, const char *name);
+/* False, with an error: what the operator does in training is random. */
+bool pt_for_training(PtNode *n);
 /* NULL with an error, or without one where the argument may be left out (`maybe`). */
 const Expr *pt_tensor(PtNode *n, const char *name);
 bool        pt_maybe(PtNode *n, const char *name, const Expr **out);

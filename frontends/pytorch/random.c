@@ -73,6 +73,28 @@ bool aten_randint(PtNode *n)
                    build_cast(b, build_by(b, "add", build1(b, "floor", x, NULL), (double)low), t));
 }
 
+/* normal, where it makes a tensor: means and deviations, one of which is a tensor. In TorchScript
+ * its arguments come by the places of those of normal_. */
+static bool normal(PtNode *n)
+{
+    const Build *b = &n->b;
+    bool         placed = pt_has(n, "self");
+    const char  *by = placed ? "mean" : "std";
+    PtOperand    mean, std = {.e = expr_scalar(b->c, DT_F32, 1)};
+    const Expr  *x[2];
+    Dims         dims;
+
+    if (!pt_operand(n, placed ? "self" : "mean", &mean) ||
+        (pt_has(n, by) && !pt_operand(n, by, &std)))
+        return false;
+    if (!mean.e && !std.e)
+        return pt_error(n, E_UNSUPPORTED, "a mean and a deviation that are numbers");
+    x[0] = pt_as(n, &mean, DT_F32), x[1] = pt_as(n, &std, DT_F32);
+    return x[0] && x[1] && build_broadcast_dims(b, expr_forms(x[0]), expr_forms(x[1]), &dims) &&
+           pt_done(n, build_cast(b, build_add(b, build_mul(b, numbers(n, false, dims), x[1]), x[0]),
+                                 expr_dtype(mean.e ? mean.e : std.e)));
+}
+
 /* uniform and normal, which fill a tensor, from one number to another or of a mean and a deviation
  */
 bool aten_filled_randomly(PtNode *n)
@@ -87,6 +109,27 @@ bool aten_filled_randomly(PtNode *n)
         return false;
     v = build_by(b, "multiply", numbers(n, flat, expr_forms(x)), by);
     return pt_done(n, build_cast(b, build_by(b, "add", v, at), expr_dtype(x)));
+}
+
+bool aten_normal(PtNode *n)
+{
+    return n->p->in_place ? aten_filled_randomly(n) : normal(n);
+}
+
+/* -log(1 - u) / lambd */
+bool aten_exponential(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = pt_tensor(n, "self"), *u;
+    double       rate = pt_float(n, "lambd", 1);
+
+    if (!x)
+        return false;
+    if (!(rate > 0))
+        return pt_error(n, E_IMPORT, "lambd is %g", rate);
+    u = build1(b, "negative", numbers(n, true, expr_forms(x)), NULL);
+    u = build1(b, "log", build_by(b, "add", u, 1), NULL);
+    return pt_done(n, build_cast(b, build_by(b, "divide", u, -rate), expr_dtype(x)));
 }
 
 bool aten_bernoulli(PtNode *n)

@@ -201,6 +201,7 @@ static bool no_operator(Frame *f, const PtOp *op, bool known, TsValue *out)
                                                "arguments",
                                                target)
                                 : arena_printf(s->c->arena, "operator %s is not supported", target),
+                  .hint = known ? NULL : pt_instead_of(target),
                   .first = op->name,
                   .ordinal = op->ordinal});
     *out = (TsValue){.kind = TS_UNKNOWN};

@@ -46,7 +46,7 @@ static void look_at(Survey *s, PtOp *p)
     if (!p->row) {
         found(s, E_UNSUPPORTED_OP, p, arena_printf(a, "operator %s is not supported", p->target),
               str_starts(p->target, "aten.") || str_starts(p->target, "_operator.")
-                  ? NULL
+                  ? pt_instead_of(p->target)
                   : "only operators of aten are known, which run_decompositions() leaves");
         return;
     }

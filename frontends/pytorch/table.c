@@ -56,6 +56,22 @@ static bool out_of_place(const char *name, size_t n, char out[static 64])
     return true;
 }
 
+const char *pt_instead_of(const char *target)
+{
+    static const struct {
+        const char *begins, *instead;
+    } refused[] = {
+#define REFUSED(begins, instead) {begins, instead},
+#include "frontends/pytorch/refused.def"
+#undef REFUSED
+    };
+
+    for (uint32_t i = 0; i < COUNT(refused); i++)
+        if (str_starts(target, refused[i].begins))
+            return refused[i].instead;
+    return NULL;
+}
+
 const PtRow *pt_row(const char *target, bool *in_place)
 {
     char         plain[64];

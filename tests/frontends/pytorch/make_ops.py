@@ -329,6 +329,8 @@ def randomly():
         "rand": (torch.rand(64) < 1) & (torch.rand(64) >= 0), "randn": torch.randn(2, 3) * 0 + x, "like": torch.rand_like(x) * 0, "nlike": torch.randn_like(x) * 0,
         "perm": torch.randperm(9).sort()[0], "int": torch.randint(3, 4, (2, 2)), "once": torch.multinomial(s.odds, 1),
         "again": torch.multinomial(s.odds, 5, replacement=True), "each": torch.multinomial(s.some, 3).sort(-1)[0], "sure": torch.bernoulli(x * 0 + 1),
+        "at": torch.normal(x, x * 0), "one": (torch.normal(torch.zeros(4096)).std() - 1).abs() < 0.1, "about": torch.normal(3.0, x * 0), "later": torch.empty(64).exponential_(2.0) >= 0, "between": F.rrelu(x),
+        "wait": (torch.empty(4096).exponential_(2.0).mean() - 0.5).abs() < 0.05,
         "mean": torch.rand(4096).mean() > 0.4, "dev": (torch.randn(4096).std() - 1).abs() < 0.1},
         odds=torch.eye(3)[[1, 2]], some=torch.tensor([[0, 1.0, 2, 3], [1, 0, 1, 9]])), [random(2, 3)])
     record("sizes_of", Of1(lambda s, x: {
@@ -468,6 +470,19 @@ def recurrent():
                 rnn=nn.RNN(4, 5), relu=nn.RNN(4, 5, nonlinearity="relu", bias=False))
     record("recurrent", Of1(lambda s, x: {"lstm": s.lstm(x)[0], "h": s.lstm(x)[1][0], "c": s.lstm(x)[1][1], "gru": s.gru(x)[0],
                                           "gruh": s.gru(x)[1], "rnn": s.rnn(x)[0], "relu": s.relu(x)[0]}, **mods), [random(3, 2, 4)])
+
+
+@family
+def recurrent_variants():
+    kinds = dict(lstm=nn.LSTM, gru=nn.GRU, rnn=nn.RNN)
+    mods = {k: m(4, 3, 2, bias=False, batch_first=True, bidirectional=True) for k, m in kinds.items()}
+    record("recurrent_all", Of1(lambda s, x: {k + str(i): y for k in kinds for i, y in enumerate(getattr(s, k)(x)[:1])}, **mods), [random(2, 5, 4)])
+    one, two = nn.LSTM(4, 6, proj_size=2), nn.LSTM(4, 6, 2, proj_size=3, bidirectional=True)
+
+    def projected(s, x, h, c):
+        y, (last, cell) = s.two(x, (h, c))
+        return {"one": s.one(x)[0], "two": y, "last": last, "cell": cell}
+    record("recurrent_projected", Of3(projected, one=one, two=two), [random(5, 3, 4), random(4, 3, 3), random(4, 3, 6)])
 
 
 def changed(s, x):
