@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes sizes/old_export_VERSION.pt2 as a torch before 2.8 saves it, and its results for two sizes beside it.
 
-    python make_old_export.py      (torch 2.1 to 2.7, numpy 1; recorded with 2.5.1 and 2.6.0)
+    python make_old_export.py      (torch 2.1 to 2.7, numpy 1; recorded with 2.2.2, 2.4.1, 2.5.1 and 2.6.0)
 
 The program of 2.1 calls inputs arg0_1 and so on, and has what it does not say as null."""
 import io
