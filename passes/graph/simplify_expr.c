@@ -19,10 +19,11 @@
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
  *   nn.batch_matmul(x, y: [b, k, 1])  -> reshape(nn.batch_matmul(reshape(y), x, transpose_b))
+ *   nn.global_avg_pool2d(x: [N, C, 1, W]) -> mean(x)      of images of one row
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
  *   nn.bias_add(nn.conv2d(x), zeros) -> nn.conv2d(x)      or another sum of products
  *   (x.0, x.1) of a pair x        -> x
- *   and what simplify_pick.c says of what picks or orders cells
+ *   and what simplify_pick.c says of what picks or orders cells, simplify_slope.c of slopes below 0
  *
  * All are exact but that of the clip, whose quotient is rounded once, where the factor was rounded
  * before.  One rewrite, kids first, so that chains collapse. */
@@ -604,6 +605,23 @@ static const Expr *row_form(Ctx *c, const Expr *e)
     return y ? make_reshape_to(c, y, n, e->type->dims, e->loc) : NULL;
 }
 
+/* The mean of images of one row. */
+static const Expr *mean_of_rows(Ctx *c, const Expr *e)
+{
+    const Expr  *x = call_arg(e, 0);
+    ReduceAttrs *a;
+    int64_t      rows;
+
+    if (!expr_has_shape(x) || !type_dim(x->type, 2, &rows) || rows != 1 ||
+        strcmp(ATTRS_OF(GlobalPool2dAttrs, e)->layout, "NCHW") ||
+        !dtype_eq(x->type->dtype, e->type->dtype) || !is_float(e))
+        return e;
+    a = ATTRS_NEW(c, ReduceAttrs);
+    a->axis = ints_dup(c, (int64_t[]){3}, 1);
+    a->keepdims = true;
+    return make1(c, "mean", x, a, e->loc);
+}
+
 static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Expr *e = now;
@@ -627,6 +645,10 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         return call_arg(e, 0)->kids[0];
     if (call_is(e, "tile"))
         return tile_form(c, e);
+    if (call_is(e, "nn.global_avg_pool2d"))
+        return mean_of_rows(c, e);
+    if (call_is(e, "where") || call_is(e, "nn.prelu"))
+        return simplify_slope(c, e);
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
         return row_form(c, dense_form(c, product_of_transposed(c, e)));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
