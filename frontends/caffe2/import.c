@@ -169,6 +169,19 @@ static bool takes_bytes(const C2Row *r)
     return !strncmp(r->name, "Int8", 4) && r->convert != c2_int8_quantize;
 }
 
+/* Operands whose cells count one by one, images of one shape that are seen with their channels
+ * last, as they lie: the result is seen so, instead of them. */
+static bool unmoved(C2Node *n)
+{
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (c2_role(n->row, i) != 'c' || !build_is_moved(n->in[i]) ||
+            n->in[i]->type != n->in[0]->type)
+            return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        n->in[i] = build_channels_first(&n->b, n->in[i]);
+    return n->nin > 0;
+}
+
 /* `ordinal` 0: of init_net. */
 static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t ordinal)
 {
@@ -184,7 +197,7 @@ static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t 
                      .scales = NEW_ARRAY(c->arena, const C2Scale *, op->input.n + 1),
                      .in = NEW_ARRAY(c->arena, const Expr *, op->input.n + 1),
                      .out = NEW_ARRAY(c->arena, const Expr *, op->output.n + 1)};
-    bool        ok = true;
+    bool        ok = true, moved;
 
     n.b = (Build){c, {ordinal ? im->path : im->init_path, ordinal, 0, name}, row->name};
     for (uint32_t i = 0; i < n.nin && ok; i++) {
@@ -195,7 +208,10 @@ static bool convert(C2Import *im, const C2OpDef *op, const C2Row *row, uint32_t 
             ok = c2_error(&n, E_IMPORT, "operand '%s' is %s", op->input.at[i],
                           n.scales[i] ? "of bytes with a scale" : "not of bytes with a scale");
     }
-    if (!ok || !row->convert(&n) || diag_errors(c->diags) != before) {
+    moved = ok && unmoved(&n);
+    if (!ok || !row->convert(&n) ||
+        (moved && !c2_put(&n, 0, build_channels_last(&n.b, n.out[0]))) ||
+        diag_errors(c->diags) != before) {
         diag_drop(c->diags, before + 1); /* what follows from the first */
         if (diag_errors(c->diags) == before)
             BUG("%s '%s' failed to import without an error", row->name, name);

@@ -2,6 +2,7 @@
 #
 #     . "$(dirname "$0")/../agree.sh"
 #     agree MODEL INPUTS OUTPUTS [OPTION]...
+#     transposes MODEL COUNT [PATTERN]     how many changes of the layout it is left with
 #     agree_end                      how many there were; fails if one did not agree, or there was none
 failed=0 count=0
 
@@ -12,6 +13,14 @@ agree() {
     if ! output=$("$tvmcc" run "$agree_model" --inputs "$agree_in" --expect "$agree_out" "$@" 2>&1); then
         echo "FAIL $agree_model $*"
         echo "$output" | head -20
+        failed=$((failed + 1))
+    fi
+}
+
+transposes() {
+    found=$("$tvmcc" -c "$1" -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 | grep -cE "${3:-transpose\(|layout_transform\(.*NHWC}") || :
+    if [ "$found" != "$2" ]; then
+        echo "FAIL $1: $found transposes, not $2"
         failed=$((failed + 1))
     fi
 }

@@ -470,6 +470,19 @@ def shapes(m):
     m.op("ConstantFill", "x", np.full(x.shape, 2, np.float32), value=2.0)
 
 
+@model
+def channels_last(m):
+    """Images stay as convolutions have them from the first to the last."""
+    x = m.x("x", m.f32(1, 8, 8, 3))
+    w, v = m.w("w", m.f32(8, 3, 3, 3)), m.w("v", m.f32(8, 3, 3, 8))
+    a = np.maximum(conv(np.moveaxis(x, -1, 1), np.moveaxis(w, -1, 1), p=(1, 1, 1, 1)), 0)
+    p = windows(a, (2, 2), (2, 2)).max((-1, -2))
+    y = conv(p, np.moveaxis(v, -1, 1), p=(1, 1, 1, 1)) + p
+    m.ops += [op("Conv", ["x", "w"], ["c"], kernel=3, pad=1, order="NHWC"), op("Relu", ["c"], ["a"], order="NHWC"),
+              op("MaxPool", ["a"], ["p"], kernel=2, stride=2, order="NHWC"), op("Conv", ["p", "v"], ["d"], kernel=3, pad=1, order="NHWC")]
+    m.op("Add", "d p", last(y), name="y")
+
+
 def nested(*ops):
     return Net(net("branch", ops))
 

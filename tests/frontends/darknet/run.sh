@@ -36,4 +36,5 @@ count=$((count + 1))
 # What a layer keeps goes round in the model's own memory.
 count=$((count + 1))
 "$tvmcc" -c image_states.cfg -mcpu=x86-64 --state layer0_state_out=layer0_state -o /dev/null || failed=$((failed + 1))
+transposes boxes.cfg 0
 agree_end

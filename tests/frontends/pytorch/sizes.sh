@@ -5,6 +5,7 @@
 # run at those that make_ops.py recorded.
 set -e
 . "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../agree.sh"
 tvmcc=$1 folder=$2
 enter "$3"
 
@@ -17,3 +18,5 @@ for model in "$folder"/*.pt2; do
         done
     done
 done
+transposes "$folder/resnet.pt2" 0
+[ $failed = 0 ]

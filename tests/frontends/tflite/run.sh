@@ -37,17 +37,9 @@ if [ "$found" != 0 ]; then
     echo "FAIL words_pairs_8.tflite: $found products of sums in 64 bits"
     failed=$((failed + 1))
 fi
-# How many transposes and changes of the layout a model is left with.
-transposes() { # model, how many, of which calls
-    found=$("$tvmcc" -c "$1" -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 | grep -cE "$3")
-    if [ "$found" != "$2" ]; then
-        echo "FAIL $1: $found transposes, not $2"
-        failed=$((failed + 1))
-    fi
-}
 # Between convolutions images stay as these have them: one transpose where the picture comes in, one
 # each where rows of columns and all cells go out in the model's order.
-transposes run_between_convs.tflite 3 'transpose\(|layout_transform\(.*NHWC'
+transposes run_between_convs.tflite 3
 # Padded channels stay in blocks: the picture is turned round and then blocked, the result is not.
 transposes run_padded_channels.tflite 2 'transpose\(|layout_transform\('
 agree_end

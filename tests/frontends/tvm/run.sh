@@ -32,4 +32,6 @@ agree archive.tar network.in.npz network.out.npz --rtol=1e-4 --atol=1e-5
     echo "FAIL inspect archive.tar"
     failed=$((failed + 1))
 }
+# Images with their channels last: a transpose where they come in, one where they go out.
+transposes images.relay 2
 agree_end
