@@ -4,7 +4,7 @@
  *
  *   sizes.c      sizes that operators are given      forms.c    arithmetic of shapes
  *   loops.c, lift.c   loops                          layout.c   images, NHWC or NCHW; axes
- *   branches.c   branches
+ *   branches.c   branches                        recurrent.c   recurrent layers
  *   activations.c, cells.c   cell by cell            blocks.c   shapes, blocks of pixels
  *   slices.c     slices, parts, mirrored ends        rows.c     segments, diagonals, ranges
  *   find.c       where, which values                 boxes.c, anchors.c   boxes, the best of them
@@ -160,6 +160,22 @@ const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, I
 const Expr *build_reverse(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
 /* Before and after each dimension; again: the last cell comes twice. */
 const Expr *build_mirror_pad(const Build *b, const Expr *x, const int64_t *pads, bool again);
+
+/* ---- recurrent.c ------------------------------------------------------------------------------ */
+
+/* gates: 4 of an LSTM, 3 of a GRU, 1 of a simple layer, whose function is f ("tanh", "relu").
+ * direction: "forward", "reverse", "bidirectional"; linear_before_reset: of a GRU whose reset gate
+ * multiplies after the product with the state. */
+typedef struct {
+    uint32_t    gates;
+    int64_t     hidden; /* cells of the state */
+    const char *direction, *f;
+    bool        linear_before_reset;
+} BuildRecurrent;
+/* The attributes of nn.lstm, nn.gru or nn.rnn. */
+const void *build_recurrent_attrs(const Build *b, const BuildRecurrent *k);
+/* What such a layer gives in all steps, [T, D, N, H], as [T, N, D*H]; y may be NULL. */
+const Expr *build_recurrent_steps(const Build *b, const Expr *y);
 
 /* ---- norms.c ---------------------------------------------------------------------------------- */
 

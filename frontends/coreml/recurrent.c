@@ -20,32 +20,6 @@ typedef struct {
     Direction   of[2];
 } Recurrent;
 
-static const void *attrs_of(CmlNode *n, const Recurrent *k)
-{
-    const char *direction = k->n == 2 ? "bidirectional" : k->reverse ? "reverse" : "forward";
-
-    if (k->gates == 4) {
-        LstmAttrs *a = ATTRS(&n->b, LstmAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        return a;
-    }
-    if (k->gates == 3) {
-        GruAttrs *a = ATTRS(&n->b, GruAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        a->linear_before_reset = k->linear_before_reset;
-        return a;
-    }
-    RnnAttrs *a = ATTRS(&n->b, RnnAttrs);
-    a->hidden_size = k->H;
-    a->direction = direction;
-    a->f = k->activation;
-    return a;
-}
-
 static const Expr *zeros(const Build *b, const Expr *x, const Recurrent *k)
 {
     return build_broadcast_to(b, build_scalar(b, x, 0), 2,
@@ -76,19 +50,24 @@ static const Expr *together(CmlNode *n, const Recurrent *k, const Expr *x, size_
 static bool run(CmlNode *n, const Recurrent *k, const Expr *x, const Expr **y, const Expr **h,
                 const Expr **c)
 {
-    const Build *b = &n->b;
-    const Expr  *args[6] = {x,
-                            together(n, k, x, offsetof(Direction, w)),
-                            together(n, k, x, offsetof(Direction, r)),
-                            together(n, k, x, offsetof(Direction, b)),
-                            together(n, k, x, offsetof(Direction, h)),
+    const Build   *b = &n->b;
+    const Expr    *args[6] = {x,
+                              together(n, k, x, offsetof(Direction, w)),
+                              together(n, k, x, offsetof(Direction, r)),
+                              together(n, k, x, offsetof(Direction, b)),
+                              together(n, k, x, offsetof(Direction, h)),
                            k->gates == 4 ? together(n, k, x, offsetof(Direction, c)) : NULL};
-    const Expr  *all = build_call(b, k->op, k->gates == 4 ? 6 : 5, args, attrs_of(n, k)), *out;
-    const Idx   *units = idx_const(b->c->arith, k->n * k->H);
+    BuildRecurrent how = {k->gates, k->H,
+                          k->n == 2    ? "bidirectional"
+                          : k->reverse ? "reverse"
+                                       : "forward",
+                          k->activation, k->linear_before_reset};
+    const Expr    *all =
+        build_call(b, k->op, k->gates == 4 ? 6 : 5, args, build_recurrent_attrs(b, &how));
+    const Idx *units = idx_const(b->c->arith, k->n * k->H);
 
-    if (!all || !(out = build_transpose(b, build_proj(b, all, 0), 4, (int64_t[]){0, 2, 1, 3})))
+    if (!(*y = build_recurrent_steps(b, build_proj(b, all, 0))))
         return false;
-    *y = build_reshape_to(b, out, 3, (const Idx *[]){expr_form(out, 0), expr_form(out, 1), units});
     for (uint32_t i = 0; i < (k->gates == 4 ? 2u : 1u); i++) {
         const Expr *s = build_transpose(b, build_proj(b, all, 1 + i), 3, (int64_t[]){1, 0, 2});
 
@@ -96,7 +75,7 @@ static bool run(CmlNode *n, const Recurrent *k, const Expr *x, const Expr **y, c
             return false;
         *(i ? c : h) = build_reshape_to(b, s, 2, (const Idx *[]){expr_form(s, 0), units});
     }
-    return *y && *h;
+    return *h != NULL;
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------ */

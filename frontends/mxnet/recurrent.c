@@ -75,34 +75,6 @@ static const Expr *rows_of(const Layers *k, int64_t from, int64_t columns)
 
 /* ---- layers ----------------------------------------------------------------------------------------- */
 
-static const void *attrs_of(const Layers *k)
-{
-    const Build *b = &k->n->b;
-    const char  *direction = k->two == 2 ? "bidirectional" : "forward";
-
-    if (k->gates == 4) {
-        LstmAttrs *a = ATTRS(b, LstmAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        return a;
-    }
-    if (k->gates == 3) {
-        GruAttrs *a = ATTRS(b, GruAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        a->linear_before_reset = true;
-        return a;
-    }
-    RnnAttrs *a = ATTRS(b, RnnAttrs);
-
-    a->hidden_size = k->H;
-    a->direction = direction;
-    a->f = mx_is(k->n, "mode", "rnn_relu") ? "relu" : "tanh";
-    return a;
-}
-
 static int64_t layer_cells(const Layers *k, int64_t inputs)
 {
     return k->gates * k->H * (inputs + k->H);
@@ -115,7 +87,6 @@ static const Expr *layer(const Layers *k, const Expr *x, int64_t i, int64_t at, 
     const Build *b = &k->n->b;
     int64_t      inputs = build_dim(b, x, 2), rows = k->gates * k->H;
     const Expr  *w[2], *r[2], *bias[2], *args[6], *y;
-    const Idx   *dims[3];
 
     for (int64_t d = 0; d < k->two; d++) {
         int64_t weights = at + d * layer_cells(k, inputs);
@@ -132,15 +103,14 @@ static const Expr *layer(const Layers *k, const Expr *x, int64_t i, int64_t at, 
     args[3] = build_concat(b, (uint32_t)k->two, bias, 0);
     args[4] = build_slice(b, k->h, 0, i * k->two, (i + 1) * k->two);
     args[5] = k->c ? build_slice(b, k->c, 0, i * k->two, (i + 1) * k->two) : NULL;
-    y = build_call(b, k->op, k->c ? 6 : 5, args, attrs_of(k));
+    y = build_call(
+        b, k->op, k->c ? 6 : 5, args,
+        build_recurrent_attrs(
+            b, &(BuildRecurrent){k->gates, k->H, k->two == 2 ? "bidirectional" : "forward",
+                                 mx_is(k->n, "mode", "rnn_relu") ? "relu" : "tanh", true}));
     *h = build_proj(b, y, 1);
     *c = k->c ? build_proj(b, y, 2) : NULL;
-    y = build_transpose(b, build_proj(b, y, 0), 4, (int64_t[]){0, 2, 1, 3}); /* [T, N, D, H] */
-    if (!y)
-        return NULL;
-    dims[0] = expr_form(y, 0), dims[1] = expr_form(y, 1);
-    dims[2] = idx_const(b->c->arith, k->two * k->H);
-    return build_reshape_to(b, y, 3, dims);
+    return build_recurrent_steps(b, build_proj(b, y, 0));
 }
 
 /* A state whose batch is 1 is that of all. */

@@ -98,32 +98,6 @@ static const Expr *states(PtNode *n, const Layers *k, const Expr *all, int64_t l
     return build_slice(&n->b, all, 0, layer * d, (layer + 1) * d);
 }
 
-static const void *attrs_of(PtNode *n, const Layers *k)
-{
-    const char *direction = k->two ? "bidirectional" : "forward";
-
-    if (k->gates == 4) {
-        LstmAttrs *a = ATTRS(&n->b, LstmAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        return a;
-    }
-    if (k->gates == 3) {
-        GruAttrs *a = ATTRS(&n->b, GruAttrs);
-
-        a->hidden_size = k->H;
-        a->direction = direction;
-        a->linear_before_reset = true;
-        return a;
-    }
-    RnnAttrs *a = ATTRS(&n->b, RnnAttrs);
-    a->hidden_size = k->H;
-    a->direction = direction;
-    a->f = strstr(n->p->target, "relu") ? "relu" : "tanh";
-    return a;
-}
-
 /* ---- states that are projected -------------------------------------------------------------------- */
 
 /* The first states [D, N, P] of a layer as data of their first steps, [T, N, D*P], and the weights
@@ -185,7 +159,6 @@ static const Expr *layer(PtNode *n, Layers *k, int64_t i, const Expr **h, const 
     const Expr  *args[6] = {k->x, weights(n, k, 0, 2), weights(n, k, 1, 2), bias_of(n, k),
                             states(n, k, k->h, i)};
     const Expr  *r, *y, *data, *w;
-    const Idx   *dims[3];
 
     if (k->c)
         args[5] = states(n, k, k->c, i);
@@ -201,7 +174,10 @@ static const Expr *layer(PtNode *n, Layers *k, int64_t i, const Expr **h, const 
         }
         args[4] = build_zeros_of(b, expr_dtype(args[5]), 3, expr_forms(args[5]).at);
     }
-    r = build_call(b, k->op, k->c ? 6 : 5, args, attrs_of(n, k));
+    r = build_call(b, k->op, k->c ? 6 : 5, args,
+                   build_recurrent_attrs(
+                       b, &(BuildRecurrent){k->gates, k->H, k->two ? "bidirectional" : "forward",
+                                            strstr(n->p->target, "relu") ? "relu" : "tanh", true}));
     if (!r)
         return NULL;
     y = build_proj(b, r, 0);
@@ -211,12 +187,7 @@ static const Expr *layer(PtNode *n, Layers *k, int64_t i, const Expr **h, const 
         y = projected(n, k, y);
         *h = build_squeeze(b, projected(n, k, build_expand_dims(b, *h, 0, 1)), 1, (int64_t[]){0});
     }
-    y = build_transpose(b, y, 4, (int64_t[]){0, 2, 1, 3}); /* [T, N, D, H] */
-    if (!y)
-        return NULL;
-    dims[0] = expr_form(y, 0), dims[1] = expr_form(y, 1);
-    dims[2] = idx_const(b->c->arith, (1 + k->two) * (k->P ? k->P : k->H));
-    return build_reshape_to(b, y, 3, dims);
+    return build_recurrent_steps(b, y);
 }
 
 static bool read_layers(PtNode *n, Layers *k)
