@@ -8,7 +8,8 @@
  *   table.c      the table, ops.def
  *   describe.c   inputs, outputs and operators as the files have them
  *   flow.c       branches: nets as arguments
- *   cells.c nn.c boxes.c levels.c shape.c stylizer.c fill.c int8.c      converters by family
+ *   cells.c nn.c boxes.c levels.c keypoints.c shape.c stylizer.c fill.c int8.c
+ *                converters by family
  *
  * Values have names, which operators may give anew: a name is the last value that was given to it.
  */

@@ -525,6 +525,38 @@ def found_none(m):
     m.op("If", "none", scores, name="best", then_net=nested(op("Copy", ["scores"], ["best"])), else_net=nested(op("Negative", ["scores"], ["best"])))
 
 
+def keypoints_of(maps, boxes, softmax):
+    R, K, S, _ = maps.shape
+    out = np.zeros((R, 4, K))
+    for r in range(R):
+        size = np.maximum(boxes[r, 2:4] - boxes[r, :2], 1).astype(np.float64)
+        for k in range(K):
+            f = maps[r, k].astype(np.float64)
+            y, x = divmod(int(f.argmax()), S)
+            xs, ys = ([i - 1 if i > 0 else i + 1, i, i + 1 if i + 1 < S else i - 1] for i in (x, y))
+            g = f[np.ix_(ys, xs)]
+            b = -np.array([g[1, 2] - g[1, 0], g[2, 1] - g[0, 1]]) / 2
+            c = (g[2, 2] - g[2, 0] - g[0, 2] + g[0, 0]) / 4
+            A = np.array([[g[1, 0] - 2 * g[1, 1] + g[1, 2], c], [c, g[0, 1] - 2 * g[1, 1] + g[2, 1]]])
+            d, score = np.zeros(2), g[1, 1]
+            if abs(np.linalg.det(A)) >= 1e-4:
+                d = np.linalg.solve(A, b)
+                d *= 1.5 / max(1.5, abs(d).max())
+                score = g[1, 1] - b @ d + d @ A @ d / 2
+            out[r, :2, k] = boxes[r, :2] + (0.5 + np.array([x, y]) + d) * size / S
+            out[r, 2:, k] = score, np.exp(f.max()) / np.exp(f).sum() if softmax else 0
+    return out
+
+
+@model
+def keypoints(m):
+    maps, boxes = m.x("maps", m.f32(3, 4, 5, 5, lo=-2, hi=2)), m.x("boxes", m.f32(3, 4, lo=0, hi=40) + np.array([0, 0, 40, 40], np.float32))
+    maps[0, 0] = 0  # flat, and at an end
+    maps[0, 1, 0, 0] = maps[0, 2, 4, 4] = maps[0, 3, 4, 2] = 5
+    m.op("HeatmapMaxKeypoint", "maps boxes", keypoints_of(maps, boxes, True), name="shares", should_output_softmax=1)
+    m.op("HeatmapMaxKeypoint", "maps boxes", keypoints_of(maps, boxes, False))
+
+
 def level_of(rois, lo, hi, one, scale, canonical):
     side = np.sqrt((rois[:, 3] - rois[:, 1] + one) * (rois[:, 4] - rois[:, 2] + one))
     return np.clip(np.floor(canonical + np.log2(side / scale + 1e-6)), lo, hi)
