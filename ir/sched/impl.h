@@ -157,6 +157,14 @@ bool reduces_over(const Work *w, const Stmt *block, const Atom *var);
  * `where` mentions it in another way than rank >= last. */
 bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRank *out);
 
+/* The loop that an iterator follows, at a constant distance; NULL: something else. */
+const Atom *loop_of_iter(const BlockData *b, Arith *A, uint32_t i);
+/* `block`, what the block at `site` becomes, in its loops, of which those over loop[i], where that
+ * is not NULL, now are over now[i].  False with a refusal if one of them holds other blocks or is
+ * marked. */
+bool loops_shrink(Work *w, uint32_t site, const Stmt *block, uint32_t n, const Atom *const *loop,
+                  const Atom *const *now);
+
 /* Everywhere, parameters and allocs included. */
 const Func *with_buffer(Work *w, const Func *f, const Buffer *was, const Buffer *now);
 const Func *with_scope(Work *w, const Func *f, const Buffer *b, Scope scope);

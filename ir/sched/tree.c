@@ -502,3 +502,40 @@ const Func *fill_first(Work *w, const Func *f, const Buffer *b, const Stmt *s)
     return func_with_body(w->c, f,
                           stmt_map(w->c, f->body, &(TirMap){.user = &first, .stmt = put_first}));
 }
+
+/* ---- loops with fewer rounds ------------------------------------------------------------------ */
+
+const Atom *loop_of_iter(const BlockData *b, Arith *A, uint32_t i)
+{
+    const Atom *v;
+
+    return idx_is_atom(idx_addc(A, b->bind[i], -b->bind[i]->c0), &v) ? v : NULL;
+}
+
+bool loops_shrink(Work *w, uint32_t site, const Stmt *block, uint32_t n, const Atom *const *loop,
+                  const Atom *const *now)
+{
+    const Stmt *was = stmt_at(w, site);
+    uint32_t    left = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        left += loop[i] != NULL;
+    for (uint32_t p = site; left;) {
+        p = w->nest.at[p].parent;
+        const Stmt *at = stmt_at(w, p);
+        uint32_t    i = 0;
+        if (at->kind != STMT_FOR)
+            return refuse(w, "'%s' shares a loop with other blocks", block_at(w, site)->name) !=
+                   NULL;
+        while (i < n && loop[i] != at->u.loop.var)
+            i++;
+        if (i < n && loop_marks(&at->u.loop))
+            return refuse(w, "%%%s is marked", loop[i]->name) != NULL;
+        block = i < n ? loop_of(w->c, now[i], at->u.loop.kind, block, at->loc)
+                      : stmt_with_kids(w->c, at, &block);
+        left -= i < n;
+        was = at;
+    }
+    edit(w, was, block);
+    return true;
+}

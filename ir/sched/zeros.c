@@ -93,14 +93,6 @@ static void narrow(Work *w, Rounds *r, uint32_t i)
     r->hi[i] = hi;
 }
 
-/* The loop that a reduce iterator follows, at a constant distance; NULL: something else. */
-static const Atom *loop_of_iter(const BlockData *b, Arith *A, uint32_t i)
-{
-    const Atom *v;
-
-    return idx_is_atom(idx_addc(A, b->bind[i], -b->bind[i]->c0), &v) ? v : NULL;
-}
-
 /* The block over the rounds that are left; `sub` says what loop variables become. */
 static const Stmt *narrow_block(Work *w, const Stmt *s, Rounds *r, IdxSubst *sub)
 {
@@ -135,7 +127,6 @@ static const Func *skip_copy(Work *w, uint32_t site, bool *fewer)
     Rounds       r = {.b = &s->u.block};
     IdxSubst    *sub = subst_new(A, c->scratch);
     const Atom **loop, **now;
-    uint32_t     left = 0;
 
     r.n = r.b->nspatial + r.b->nreduce + r.b->nseq;
     r.lo = NEW_ARRAY(c->scratch, int64_t, r.n + 1);
@@ -159,27 +150,10 @@ static const Func *skip_copy(Work *w, uint32_t site, bool *fewer)
             return refuse(w, "'%s' has no loop of its own", r.b->iter[i]->name);
         now[i] = fresh_var(c, loop[i]->name, r.hi[i] - r.lo[i] + 1);
         subst_bind(sub, loop[i], idx_addc(A, idx_atom(A, now[i]), r.lo[i] - r.b->bind[i]->c0));
-        left++;
     }
     const Stmt *tree = narrow_block(w, s, &r, sub);
     *fewer |= r.fewer;
-    for (uint32_t p = site; left;) {
-        p = w->nest.at[p].parent;
-        const Stmt *at = stmt_at(w, p);
-        uint32_t    i = 0;
-        if (at->kind != STMT_FOR)
-            return refuse(w, "'%s' shares a loop with other blocks", r.b->name);
-        while (i < r.n && loop[i] != at->u.loop.var)
-            i++;
-        if (i < r.n && loop_marks(&at->u.loop))
-            return refuse(w, "%%%s is marked", loop[i]->name);
-        tree = i < r.n ? loop_of(c, now[i], at->u.loop.kind, tree, at->loc)
-                       : stmt_with_kids(c, at, &tree);
-        left -= i < r.n;
-        s = at;
-    }
-    edit(w, s, tree);
-    return w->f;
+    return loops_shrink(w, site, tree, r.n, loop, now) ? w->f : NULL;
 }
 
 const Func *step_skip_zeros(Work *w)

@@ -259,7 +259,7 @@ static void test_winograd(void)
 
 typedef struct {
     char te; /* c conv, m matmul with bias, turn and flat, s softmax, t stencil, r cell, u running,
-                v and w rows */
+                v and w rows, l last */
     const char *before; /* steps that are taken */
     const char *step;
     const char *reason; /* NULL: taken, and the result is the same */
@@ -381,6 +381,10 @@ static const Case cases[] = {
     {'c', "compute_inline pad; partition %conv.y at 1", "skip_zeros conv", NULL},
     {'c', "compute_inline pad; partition %conv.y at 1; unroll %conv.kh", "skip_zeros conv",
      "%conv.kh is marked"},
+    {'c', "", "skip_unread conv", "all cells of 'conv' may be read"},
+    {'c', "", "skip_unread relu", "'relu' does not compute one tensor of this kernel alone"},
+    {'l', "", "skip_unread v", "all cells of 'v' may be read"},
+    {'l', "partition %s.j at 2; partition %v.j at 2", "skip_unread v", NULL},
     /* reductions */
     {'m', "", "decompose_reduction bias %bias.m", "'bias' has no start of its own"},
     {'m', "reorder %k, %mm.m", "decompose_reduction mm %mm.m",
@@ -494,6 +498,16 @@ static const TeFunc *row_by_row(const char *row)
     return te_parse(c, "rows.te", (Bytes){(const uint8_t *)text, strlen(text)});
 }
 
+/* The last cell reads less than the others. */
+static const TeFunc *last_cell(void)
+{
+    static const char text[] = "te @last(%x: f32[3,2]) -> (%s) {\n"
+                               "  %v[j<3,k<2]: f32 = %x[j,k] * 2.0\n"
+                               "  %s[j<3]: f32 = select(j < 2, %v[j,0] + %v[j,1], %v[j,0])\n}\n";
+
+    return te_parse(c, "last.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
 static void test_cases(void)
 {
     for (uint32_t i = 0; i < COUNT(cases); i++) {
@@ -504,6 +518,7 @@ static void test_cases(void)
                            : k->te == 'r' ? cell(2, 3, 4)
                            : k->te == 'u' ? running(3, 5)
                            : k->te == 'v' ? row_by_row("sum[r<2] %s[k,j*2-j*2//3*3] * %x[r,j]")
+                           : k->te == 'l' ? last_cell()
                            : k->te == 'w' ? row_by_row("sum[r<2] %s[k,j] * %x[r,j]")
                                           : stencil(5, 6, 2, true);
         Sched        *s = sched_new(c, &cpu, te);
