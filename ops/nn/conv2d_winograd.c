@@ -5,13 +5,19 @@
  * padding=..);
  *
  * The output is cut into tiles of m by m (m = tile_size, 2 or 4; a = m + 2 cells of input each
- * way). With t a tile, TB tiles a row:
+ * way). With h and w a tile's row, of all images, and column:
  *
- *     %v1[c, t, r, q, i] = case(q; B' rows over k of %pad[n, c, ty*m + r, tx*m + k, i])
- *     %v[r, q, c, t, i] = case(r; B' rows over k of %v1[c, t, k, q, i])
- *     %m[r, q, t, o] = sum[c, i] %v[r, q, c, t, i] * %u[r, q, o, c*8 + i]
- *     %y1[t, a, q, o] = case(a; A' rows over k of %m[k, q, t, o])
- *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[tile of (y, x), y % m, k, o*8 + j])
+ *     %v1[c, h, w, r, q, i] = case(q; B' rows over k of %pad[n, c, h*m + r, w*m + k, i])
+ *     %v[r, q, c, h, w, i] = case(r; B' rows over k of %v1[c, h, w, k, q, i])
+ *     %m[r, q, h, w, o] = sum[c, i] %v[r, q, c, h, w, i] * %u[r, q, o, c*8 + i]
+ *     %y1[h, w, a, q, o] = case(a; A' rows over k of %m[k, q, h, w, o])
+ *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[y // m, x // m, y % m, k, o*8 + j])
+ *
+ * Short tiles: of the last row and column of several only e outputs may be wanted, for which e + 2
+ * products are enough.  These are the first ones of the tile's, whose points are 0, 1, -1, 2, -2
+ * and infinity: one output less needs the last one no more, and e of 1 and 2 have transforms of
+ * their own for the same weights.  Cells after these are computed by nobody who leaves out what is
+ * not read (`skip_unread`).
  *
  * In groups the sum of o is over the channels of its group.  Where a block holds whole groups, all
  * first channels lie side by side in %v, then all second ones, and in %m the outputs likewise: a
@@ -44,6 +50,7 @@ typedef struct {
     int64_t groups, group_in, group_out; /* channels of one */
     bool    within;                      /* groups lie within a block */
     int64_t n, th, tw;                   /* images; rows and columns of tiles */
+    int64_t edge[2];                     /* outputs of the last row's, the last column's tiles */
     int64_t pad_lo[2], pad_hi[2], pad_value;
     DType   data, sum; /* types of the transformed data and of the products' sums */
 } Winograd;
@@ -76,6 +83,24 @@ static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim 
     v[5] = prim_sub(c, prim_sub(c, d[5], d[3]), times(c, 4, g));
 }
 
+/* ... of a tile of `edge` outputs, by the weights of tiles of 4: of the polynomials that are 0 at
+ * all points but one, those for points 0, 1, -1 and, of two outputs, 2. */
+static void transform_short_input(Ctx *c, int64_t edge, const Prim *const *d, const Prim **v)
+{
+    const Prim *even = prim_sub(c, d[0], d[2]), *odd = prim_add(c, d[1], d[2]);
+
+    if (edge == 1) {
+        v[0] = even;
+        v[1] = odd;
+        v[2] = prim_sub(c, d[2], d[1]);
+        return;
+    }
+    v[3] = prim_sub(c, d[3], d[1]);
+    v[0] = prim_add(c, v[3], times(c, 2, even));
+    v[1] = prim_sub(c, v[3], odd);
+    v[2] = prim_add(c, prim_sub(c, d[3], d[2]), times(c, 2, prim_sub(c, d[1], d[2])));
+}
+
 /* 24 A' p for m = 4, of products that are 4, 6, 6, 24, 24 times and once what they should be. */
 static void transform_int_output(Ctx *c, const Prim *const *p, const Prim **y)
 {
@@ -88,6 +113,19 @@ static void transform_int_output(Ctx *c, const Prim *const *p, const Prim **y)
     y[1] = times(c, 2, prim_add(c, times(c, 2, d), d2));
     y[2] = times(c, 4, prim_add(c, s, s2));
     y[3] = times(c, 4, prim_add(c, d, times(c, 2, last)));
+}
+
+/* A' p of transform_short_input's: times what its weights are too small by. */
+static void transform_short_output(Ctx *c, int64_t edge, const Prim *const *p, const Prim **y)
+{
+    if (edge == 1) {
+        y[0] = prim_sub(c, times(c, 4, p[0]), times(c, 3, prim_add(c, p[1], p[2])));
+        return;
+    }
+    const Prim *twice = times(c, 2, p[0]), *thrice = times(c, 3, p[1]);
+
+    y[0] = prim_add(c, prim_add(c, prim_add(c, thrice, p[2]), twice), times(c, 4, p[3]));
+    y[1] = prim_add(c, prim_sub(c, thrice, p[2]), times(c, 8, p[3]));
 }
 
 /* A' p: products to output. */
@@ -244,6 +282,14 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     }
     w->th = (out[2] + w->m - 1) / w->m;
     w->tw = (out[3] + w->m - 1) / w->m;
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t rest = a->short_tiles && out[i + 2] > w->m ? out[i + 2] % w->m : 0;
+
+        w->edge[i] = rest ? rest : w->m;
+    }
+    if (a->short_tiles && (w->n != 1 || dtype_is_int(data->dtype)))
+        return error_at(c, E_TYPE, loc, "short tiles are for one image of floats, not %s",
+                        type_text(c, data));
     out[0] = w->n;
     out[1] = w->block ? w->out_c / w->block : w->out_c;
     out[4] = w->block;
@@ -353,86 +399,119 @@ static const Idx *beside(Ctx *c, const Winograd *w, const Idx *at, int64_t n)
     return idx_add(A, idx_mulc(A, idx_modc(A, at, n), w->block / n), idx_divc(A, at, n));
 }
 
-/* One transform of the input: cells along k by `at[along]`, the result's place by `which`. */
-static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
-                              uint32_t along, const Idx *first, const Idx *which)
+/* `whole`, of the last tile of an axis `last`. */
+static const Prim *of_tile(Ctx *c, const Idx *at, int64_t tiles, const Prim *whole,
+                           const Prim *last)
 {
-    const Prim *d[MAX_A], *v[MAX_A];
+    const Idx *before = idx_sub(c->arith, idx_const(c->arith, tiles - 2), at);
+
+    return prim_select(c, pred_prim(c, pred_and(c->arith, c->arena, PRED_TRUE, before)), whole,
+                       last);
+}
+
+/* Those from `n` on, which nobody reads. */
+static void no_cells(Ctx *c, DType t, const Prim **at, int64_t n)
+{
+    for (int64_t i = n; i < MAX_A; i++)
+        at[i] = prim_num(c, t, 0);
+}
+
+/* One transform of the input: cells along k by `at[along]`, the result's place by `which`, of the
+ * tile `tile` of axis `axis`. */
+static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
+                              uint32_t along, const Idx *first, const Idx *which, uint32_t axis,
+                              const Idx *tile)
+{
+    const Prim *d[MAX_A], *v[MAX_A], *whole;
+    int64_t     edge = w->edge[axis];
 
     for (int64_t k = 0; k < w->a; k++) {
         at[along] = idx_addc(c->arith, first, k);
         d[k] = prim_cast(c, w->data, te_at(c, x, at));
     }
     transform_input(c, w->m, d, v);
-    return prim_case(c, which, (uint32_t)w->a, v);
+    whole = prim_case(c, which, (uint32_t)w->a, v);
+    if (w->m != 4 || edge > 2)
+        return whole;
+    no_cells(c, w->data, v, edge + 2);
+    transform_short_input(c, edge, d, v);
+    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)w->a, v));
 }
 
 static const Prim *output_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
-                               uint32_t along, const Idx *which)
+                               uint32_t along, const Idx *which, uint32_t axis, const Idx *tile)
 {
-    const Prim *p[MAX_A], *y[MAX_A];
+    const Prim *p[MAX_A], *y[MAX_A], *whole;
+    int64_t     edge = w->edge[axis];
 
     for (int64_t k = 0; k < w->a; k++) {
         at[along] = idx_const(c->arith, k);
         p[k] = te_at(c, x, at);
     }
     transform_output(c, w->m, p, y);
-    return prim_case(c, which, (uint32_t)w->m, y);
+    whole = prim_case(c, which, (uint32_t)w->m, y);
+    if (edge == w->m)
+        return whole;
+    no_cells(c, w->sum, y, edge);
+    if (w->m == 4 && edge <= 2)
+        transform_short_output(c, edge, p, y);
+    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)w->m, y));
 }
 
 static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *d)
 {
-    static const char *const first[] = {"c", "t", "r", "q", "i"};
-    static const char *const second[] = {"r", "q", "c", "t", "i"};
+    static const char *const first[] = {"c", "h", "w", "r", "q", "i"};
+    static const char *const second[] = {"r", "q", "c", "h", "w", "i"};
     Arith                   *A = c->arith;
     const Tensor            *x = padded(c, w, d);
-    uint32_t                 nd = w->block ? 5 : 4;
-    int64_t    blocks = w->block ? w->in_c / w->block : w->in_c, tiles = w->n * w->th * w->tw;
-    Axes       a = axes(c, nd, (int64_t[]){blocks, tiles, w->a, w->a, w->block}, first);
-    const Idx *t = a.at[1], *tx = idx_modc(A, t, w->tw);
-    const Idx *ty = idx_modc(A, idx_divc(A, t, w->tw), w->th), *n = idx_divc(A, t, w->th * w->tw);
-    const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[2]), NULL, a.at[4]};
+    uint32_t                 nd = w->block ? 6 : 5;
+    int64_t                  blocks = w->block ? w->in_c / w->block : w->in_c, rows = w->n * w->th;
+    Axes       a = axes(c, nd, (int64_t[]){blocks, rows, w->tw, w->a, w->a, w->block}, first);
+    const Idx *ty = idx_modc(A, a.at[1], w->th), *n = idx_divc(A, a.at[1], w->th);
+    const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[3]), NULL, a.at[5]};
 
     if (w->within)
-        at[4] = beside(c, w, a.at[4], w->block / w->group_in);
+        at[4] = beside(c, w, a.at[5], w->block / w->group_in);
     const Tensor *v1 =
-        te_compute(c, "v1", w->data, a, input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m), a.at[3]));
+        te_compute(c, "v1", w->data, a,
+                   input_rows(c, w, x, at, 3, idx_mulc(A, a.at[2], w->m), a.at[4], 1, a.at[2]));
 
-    a = axes(c, nd, (int64_t[]){w->a, w->a, blocks, tiles, w->block}, second);
-    const Idx *vat[5] = {a.at[2], a.at[3], NULL, a.at[1], a.at[4]};
+    a = axes(c, nd, (int64_t[]){w->a, w->a, blocks, rows, w->tw, w->block}, second);
+    const Idx *vat[6] = {a.at[2], a.at[3], a.at[4], NULL, a.at[1], a.at[5]};
 
-    return te_compute(c, "v", w->data, a, input_rows(c, w, v1, vat, 2, idx_const(A, 0), a.at[0]));
+    return te_compute(
+        c, "v", w->data, a,
+        input_rows(c, w, v1, vat, 3, idx_const(A, 0), a.at[0], 0, idx_modc(A, a.at[3], w->th)));
 }
 
 static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const Tensor *u)
 {
-    static const char *const names[] = {"r", "q", "t", "o", "l"}, *const rnames[] = {"c", "i"};
+    static const char *const names[] = {"r", "q", "h", "w", "o", "l"}, *const rnames[] = {"c", "i"};
     Arith     *A = c->arith;
-    int64_t    tiles = w->n * w->th * w->tw;
-    int64_t    whole[] = {w->a, w->a, tiles, w->out_c}, block = w->block;
-    int64_t    parts[] = {w->a, w->a, tiles, w->within ? w->out_c / block : 0, block};
-    Axes       a = axes(c, w->within ? 5 : 4, w->within ? parts : whole, names);
+    int64_t    block = w->block, o = w->within ? w->out_c / block : w->out_c;
+    int64_t    cells[] = {w->a, w->a, w->n * w->th, w->tw, o, block};
+    Axes       a = axes(c, w->within ? 6 : 5, cells, names);
     bool       blocks = w->block && !w->within;
     Axes       k = axes(c, blocks ? 2 : 1,
                         (int64_t[]){blocks ? w->group_in / w->block : w->group_in, w->block},
                         rnames + w->within);
     const Idx *ch = blocks ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
-    const Idx *out = a.at[3];
+    const Idx *out = a.at[4];
 
     if (w->within) /* each lane's channel */
-        out = idx_add(A, idx_mulc(A, a.at[3], block), beside(c, w, a.at[4], block / w->group_out));
+        out = idx_add(A, idx_mulc(A, a.at[4], block), beside(c, w, a.at[5], block / w->group_out));
     const Idx *group = idx_divc(A, out, w->group_out);
     const Idx *uat[4] = {a.at[0], a.at[1], out, ch};
-    const Idx *vat[5] = {a.at[0], a.at[1], NULL, a.at[2]};
+    const Idx *vat[6] = {a.at[0], a.at[1], NULL, a.at[2], a.at[3]};
 
     if (w->within) {
         int64_t n = w->block / w->group_in; /* groups of a block */
 
         vat[2] = idx_divc(A, group, n);
-        vat[4] = idx_add(A, idx_mulc(A, ch, n), idx_modc(A, group, n));
+        vat[5] = idx_add(A, idx_mulc(A, ch, n), idx_modc(A, group, n));
     } else if (w->block) {
         vat[2] = idx_add(A, idx_mulc(A, group, w->group_in / w->block), k.at[0]);
-        vat[4] = k.at[1];
+        vat[5] = k.at[1];
     } else {
         vat[2] = idx_add(A, idx_mulc(A, group, w->group_in), ch);
     }
@@ -444,7 +523,7 @@ static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const 
 
 bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    static const char *const names[] = {"t", "a", "q", "o"};
+    static const char *const names[] = {"h", "w", "a", "q", "o"};
     static const char *const out_names[] = {"n", "o", "y", "x", "j"};
     Arith                   *A = c->arith;
     const Type              *type = call->out[0];
@@ -454,22 +533,23 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     if (!winograd_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &w, dims))
         return false;
     const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
-    Axes          a = axes(c, 4, (int64_t[]){w.n * w.th * w.tw, w.m, w.a, w.out_c}, names);
-    const Idx    *mat[5] = {NULL, a.at[2], a.at[0], a.at[3]};
+    Axes          a = axes(c, 5, (int64_t[]){w.n * w.th, w.tw, w.m, w.a, w.out_c}, names);
+    const Idx    *mat[6] = {NULL, a.at[3], a.at[0], a.at[1], a.at[4]};
 
     if (w.within) {
-        mat[3] = idx_divc(A, a.at[3], w.block);
-        mat[4] = beside(c, &w, idx_modc(A, a.at[3], w.block), w.group_out);
+        mat[4] = idx_divc(A, a.at[4], w.block);
+        mat[5] = beside(c, &w, idx_modc(A, a.at[4], w.block), w.group_out);
     }
-    const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[1]));
+    const Tensor *y1 =
+        te_compute(c, "y1", type->dtype, a,
+                   output_rows(c, &w, m, mat, 0, a.at[2], 0, idx_modc(A, a.at[0], w.th)));
 
     a = te_axes(c, type->n, type->dims, out_names);
-    const Idx  *y = a.at[2], *x = a.at[3];
-    const Idx  *row = idx_add(A, idx_mulc(A, a.at[0], w.th), idx_divc(A, y, w.m));
-    const Idx  *tile = idx_add(A, idx_mulc(A, row, w.tw), idx_divc(A, x, w.m));
+    const Idx  *y = a.at[2], *x = a.at[3], *ty = idx_divc(A, y, w.m), *tx = idx_divc(A, x, w.m);
+    const Idx  *row = idx_add(A, idx_mulc(A, a.at[0], w.th), ty);
     const Idx  *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
-    const Idx  *yat[4] = {tile, idx_modc(A, y, w.m), NULL, ch};
-    const Prim *p = output_rows(c, &w, y1, yat, 2, idx_modc(A, x, w.m));
+    const Idx  *yat[5] = {row, tx, idx_modc(A, y, w.m), NULL, ch};
+    const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m), 1, tx);
 
     if (dtype_is_int(w.sum) && w.m == 4)
         p = times(c, INVERSE_OF_9, p);
@@ -536,7 +616,7 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
     return !ints || tile != 4 || sums_are_small(call_arg(conv, 1), k);
 }
 
-const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
+const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_tiles)
 {
     const Conv2dAttrs   *a = ATTRS(Conv2dAttrs, conv);
     WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
@@ -547,6 +627,7 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
     v->pad_value = a->pad_value;
     v->data_layout = a->data_layout;
     v->groups = a->groups;
+    v->short_tiles = short_tiles;
     return call2(
         c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),
         call1(c, "nn.contrib_conv2d_winograd_weight_transform", call_arg(conv, 1), u, conv->loc), v,

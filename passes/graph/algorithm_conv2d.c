@@ -185,15 +185,17 @@ static bool suits_ints(Ctx *c, const Expr *call)
     return pair && ops >= 2 * pair;
 }
 
-double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
+/* Of one image in groups the last tiles may be short, where that takes less. */
+static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_tiles)
 {
     const Type *x = call_arg(call, 0)->type, *y = call->type;
     Conv2d      v;
     int64_t     d[5];
 
+    *short_tiles = false;
     if (!has_vectors(c->target) || !c->target->winograd || call_arg(call, 1)->kind != EXPR_CONST ||
         x->n != 5 || y->n != 5 || !(dtype_eq(x->dtype, DT_F32) || suits_ints(c, call)) ||
-        !conv2d_suits_winograd(call, a->tile) || !conv2d_of(c, call, &v))
+        !conv2d_suits_winograd(call, tile) || !conv2d_of(c, call, &v))
         return NEVER;
     for (uint32_t i = 0; i < 5; i++)
         if (!type_dim(y, i, &d[i]))
@@ -206,10 +208,23 @@ double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
                  .x = d[3],
                  .lanes = d[4],
                  .ints = dtype_is_int(x->dtype)};
-    return winograd_cycles(c->target, &s, a->tile);
+    double  whole = winograd_cycles(c->target, &s, tile);
+
+    s.short_tiles = s.n == 1 && s.groups > 1 && !s.ints;
+    double cycles = s.short_tiles ? winograd_cycles(c->target, &s, tile) : whole;
+    *short_tiles = cycles < whole;
+    return *short_tiles ? cycles : whole;
+}
+
+double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    return winograd_time(c, call, a->tile, &(bool){false});
 }
 
 const Expr *make_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
 {
-    return conv2d_winograd(c, call, a->tile);
+    bool short_tiles;
+
+    winograd_time(c, call, a->tile, &short_tiles);
+    return conv2d_winograd(c, call, a->tile, short_tiles);
 }

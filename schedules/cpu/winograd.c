@@ -21,9 +21,10 @@
 typedef struct {
     int64_t lanes, a, m, c, i, o; /* o: channels */
     int64_t n, rows, cols;        /* images; tiles of one */
-    bool    ints;                 /* sums of i32, of products of i16 by dot2 */
-    int64_t group;                /* vectors of outputs that read the same c blocks */
-    bool    within;               /* blocks hold whole groups, of i channels and `out` outputs */
+    int64_t edge[2]; /* outputs of the last row's and column's tiles; m: no short ones */
+    bool    ints;    /* sums of i32, of products of i16 by dot2 */
+    int64_t group;   /* vectors of outputs that read the same c blocks */
+    bool    within;  /* blocks hold whole groups, of i channels and `out` outputs */
     int64_t out;
 } WinoSizes;
 
@@ -90,7 +91,7 @@ static void product_tiles(Sched *s, const WinoSizes *z, Cut cut)
     RegTile  t = cut.tile;
     int64_t  width = t.nv * z->lanes;
     TileNest tile = {.block = "m",
-                     .line = "m.t",
+                     .line = "ml",
                      .tiles = "mt",
                      .pixel = "mp",
                      .pixels = t.pixels,
@@ -126,8 +127,9 @@ static void product_tiles(Sched *s, const WinoSizes *z, Cut cut)
         step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
         step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
     }
-    step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %s, %s%s", tile.sums, tile.vectors,
+    step(s, "reorder %%mc, %%m.h, %%m.w, %s, %s%s", tile.sums, tile.vectors,
          z->ints ? ", %two" : "");
+    step(s, "fuse %%m.h, %%m.w -> %%ml");
     tile_sums(s, &tile);
     tile_marks(s, &tile);
     /* Few products of one tile are not worth a call. */
@@ -135,18 +137,50 @@ static void product_tiles(Sched *s, const WinoSizes *z, Cut cut)
         step(s, "outline %%mt -> @tile");
 }
 
+/* Cells of the transform of all tiles of an axis. */
+static int64_t axis_cells(const WinoSizes *z, int axis)
+{
+    int64_t tiles = axis ? z->cols : z->rows;
+
+    return tiles * z->a - (z->m - z->edge[axis]);
+}
+
+/* Products of a block in groups, the last one of the image or another: cells that all of its tiles
+ * have, and those that short ones leave out. */
+static double block_products(const Machine *at, const WinoSizes *z, Cut cut, bool last)
+{
+    int64_t low = last && z->edge[0] < z->m, slim = z->edge[1] < z->m;
+    int64_t r[2] = {low ? z->edge[0] + 2 : z->a, 0}, q[2] = {slim ? z->edge[1] + 2 : z->a, 0};
+    double  cycles = 0;
+
+    r[1] = z->a - r[0];
+    q[1] = z->a - q[0];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            int64_t tiles = (cut.rows - i * low) * (cut.cols - k * slim);
+
+            if (r[i] * q[k] * tiles)
+                cycles +=
+                    (double)(r[i] * q[k]) * short_sums_cycles(at, z->lanes, tiles, cut.tile.nv,
+                                                              ceil_div(tiles, cut.tile.pixels),
+                                                              (double)(z->i * z->c));
+        }
+    return cycles;
+}
+
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
  * for L2 where a block's v and m do not stay in L1 beside the weights: pieces of a few lines, which
  * nobody asks for ahead. */
 static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
-    double  cells = (double)(cut.rows * cut.cols * z->a * z->a), c = (double)z->c;
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
-    int64_t groups = z->o / z->lanes / z->group, tiles = cut.rows * cut.cols;
+    int64_t groups = z->o / z->lanes / z->group;
+    double  cells = (double)(z->n * axis_cells(z, 0) * axis_cells(z, 1)) / (double)blocks;
+    double  c = (double)z->c, ends = z->edge[0] < z->m ? 1 / (double)blocks : 0;
     double  vectors = (double)z->group, parts = vectors / (double)cut.tile.nv;
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
-    double  steps = (double)z->i * c, w = group_weights(z), a2 = (double)(z->a * z->a);
+    double  w = group_weights(z);
     double  cell = winograd_group_cell_cycles(at, z->lanes, z->m, z->within);
     Time    t = {0};
 
@@ -159,9 +193,8 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
         t = moved_time(at, at->apart * (v + m) * parts, v + m * parts, between);
         t = time_beside(t, weights);
     }
-    t.compute = a2 * parts *
-                    short_sums_cycles(at, z->lanes, tiles, cut.tile.nv,
-                                      ceil_div(tiles, cut.tile.pixels), steps) +
+    t.compute = parts * ((1 - ends) * block_products(at, z, cut, false) +
+                         ends * block_products(at, z, cut, true)) +
                 cells * (c + vectors) * cell;
     w *= (double)groups;
     Time all = moved_time(at, w, 0, w);
@@ -250,10 +283,16 @@ static bool next_cut(const WinoSizes *z, Cut *cut)
     return true;
 }
 
+/* Short tiles are the last ones of whole rows. */
+static Cut first_cut(const WinoSizes *z, RegTile t)
+{
+    return (Cut){1, z->edge[1] < z->m ? z->cols : 1, t};
+}
+
 /* The cheapest cut for the tile, and its cycles. */
 static Cut cut_for(const Machine *m, const WinoSizes *z, RegTile t, double *cycles)
 {
-    Cut cut = {1, 1, t}, best = cut;
+    Cut cut = first_cut(z, t), best = cut;
 
     *cycles = cut_cost(m, z, cut);
     while (next_cut(z, &cut)) {
@@ -291,7 +330,7 @@ static void decide_cut(Sched *s, void *plan)
     const WinoSizes *z = &p->z;
     Machine          m = machine_of(s->target);
     Candidates       tiles = candidates(s), blocks = candidates(s);
-    Cut              cut = {1, 1, {1, 1}};
+    Cut              cut = first_cut(z, (RegTile){1, 1});
     double           cycles;
 
     for (int64_t nv = 1; nv <= most_wide(&m, z); nv++) {
@@ -324,7 +363,8 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
                    .ints = shape->ints,
                    .n = shape->n,
                    .rows = ceil_div(shape->y, m),
-                   .cols = ceil_div(shape->x, m)};
+                   .cols = ceil_div(shape->x, m),
+                   .edge = {m, m}};
 
     z.group = z.o / lanes;
     if (shape->groups > 1 && shape->in / shape->groups < lanes) {
@@ -337,7 +377,19 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
         z.c /= shape->groups;
         z.group /= shape->groups;
     }
+    if (shape->short_tiles && z.rows > 1 && shape->y % m)
+        z.edge[0] = shape->y % m;
+    if (shape->short_tiles && z.cols > 1 && shape->x % m)
+        z.edge[1] = shape->x % m;
     return cut_cost(&at, &z, best_cut(&at, &z));
+}
+
+/* The last tiles of an axis are short: what the block makes of them is another formula. */
+static bool makes_short(const Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+
+    return b && b->nkids && b->kids[0]->u.store.value->kind == PRIM_SELECT;
 }
 
 static bool sums_ints(const Sched *s)
@@ -406,9 +458,25 @@ static void transform_marks(Sched *s, const WinoSizes *z, Cut cut, const char *o
     step(s, "unroll %%yy, %%xx");
 }
 
+/* Strips of tiles, short ones apart from whole ones; gives which copy of the loop over blocks has
+ * the last row. */
+static int64_t short_strips(Sched *s, const WinoSizes *z, Cut cut)
+{
+    int64_t blocks = z->rows / cut.rows, last = z->edge[0] < z->m && blocks > 1;
+
+    if (last)
+        step(s, "partition %%blk at %lld", (long long)blocks - 1);
+    if (z->edge[0] < z->m && cut.rows > 1)
+        step(s, "partition %%tr#%lld at %lld", (long long)last, (long long)cut.rows - 1);
+    if (z->edge[1] < z->m && cut.cols > 1)
+        step(s, "partition %%tc at %lld", (long long)cut.cols - 1);
+    return last;
+}
+
 /* A group reads no channels of another, so all of its blocks come first, whose v and m are small;
  * its weights stay near.  Threads divide rows before groups, as other convolutions, unless all
- * weights would come from afar once more for each part of the rows. */
+ * weights would come from afar once more for each part of the rows, or short tiles make the last
+ * rows a loop of their own. */
 static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
 {
     const WinoSizes *z = &p->z;
@@ -416,8 +484,9 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *j = name_of(s, out, 4);
     int64_t          rows = z->rows / cut.rows, parts = row_blocks(s, rows);
     Machine          m = machine_of(s->target);
+    bool             low = z->edge[0] < z->m, slim = z->edge[1] < z->m;
 
-    if (group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
+    if (low || group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
         parts = 1;
 
     step(s, "split %%%s.%s by %lld -> %%grp, %%og", out, o, (long long)z->group);
@@ -428,13 +497,29 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     step(s,
          "reorder %%%s.%s, %%part, %%grp, %%blk, %%xb, %%oc, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s",
          out, n, out, j);
+    long long last = short_strips(s, z, cut);
+
     step(s, "compute_at y1 %%ov");
+    if (slim)
+        step(s, "skip_unread y1");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
+    if (low)
+        step(s, "partition %%m.r#%lld at %lld", last, (long long)z->edge[0] + 2);
+    if (slim)
+        step(s, "partition %%m.q at %lld", (long long)z->edge[1] + 2);
+    if (low || slim)
+        step(s, "skip_unread m");
     step(s, "compute_at v %%xb");
     step(s, "set_scope %%v private");
-    step(s, "reorder %%v.c, %%v.t, %%v.q, %%v.r, %%v.i");
-    step(s, "compute_at v1 %%v.t");
+    step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
+    if (low && cut.rows > 1)
+        step(s, "partition %%v.h#%lld at %lld", last, (long long)cut.rows - 1);
+    if (slim && cut.cols > 1)
+        step(s, "partition %%v.w at %lld", (long long)cut.cols - 1);
+    if ((low && cut.rows > 1) || (slim && cut.cols > 1))
+        step(s, "skip_unread v");
+    step(s, "compute_at v1 %%v.w");
     product_tiles(s, z, cut);
     transform_marks(s, z, cut, out, j);
     step(s, "fuse %%part, %%grp -> %%u");
@@ -453,6 +538,7 @@ void sched_winograd(Sched *s)
                      .ints = sums_ints(s),
                      .within = !iter_extent(s, "m", "c")};
     const char *out;
+    bool        low = makes_short(s, "y1"), slim = makes_short(s, "y");
 
     z.c = z.within ? 1 : z.c;
 
@@ -491,6 +577,8 @@ void sched_winograd(Sched *s)
     z.n = iter_extent(s, out, n);
     z.rows = ceil_div(iter_extent(s, out, y), z.m);
     z.cols = ceil_div(iter_extent(s, out, x), z.m);
+    z.edge[0] = low ? iter_extent(s, out, y) % z.m : z.m;
+    z.edge[1] = slim ? iter_extent(s, out, x) % z.m : z.m;
     WinoPlan p = {.z = z};
     sched_decide(s, decide_cut, &p);
     Cut  cut = p.cut;
@@ -524,10 +612,10 @@ void sched_winograd(Sched *s)
         step(s, "fuse %%%s.%s, %%blk -> %%all", out, n);
     const char *round = whole ? "oc" : z.n > 1 ? "all" : "blk";
     step(s, "parallel %%%s", round);
-    step(s, "reorder %%v.c, %%v.t, %%v.q, %%v.r, %%v.i");
+    step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
     if (whole)
-        step(s, "fuse %%v.c, %%v.t -> %%vt");
-    step(s, "compute_at v1 %%%s", whole ? "vt" : "v.t");
+        step(s, "fuse %%v.c, %%v.h, %%v.w -> %%vt");
+    step(s, "compute_at v1 %%%s", whole ? "vt" : "v.w");
     product_tiles(s, &z, cut);
     transform_marks(s, &z, cut, out, j);
     if (whole) {

@@ -70,10 +70,10 @@ def convolution():
 
 
 def winograd():
-    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0, groups=1):
+    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0, groups=1, short=False):
         shape = (n, c // block, h, w, block) if block else (n, c, h, w)
         attrs = f"tile_size={m}, padding={list(p)}" + (f', data_layout="NCHW{block}c"' if block else "")
-        attrs += f", groups={groups}" if groups > 1 else ""
+        attrs += (f", groups={groups}" if groups > 1 else "") + (", short_tiles=true" if short else "")
         name = "nn.contrib_conv2d_winograd_without_weight_transform"
 
         def f(x, k):
@@ -95,6 +95,9 @@ def winograd():
         wino(1, 8, 5, 6, 64, m, block=8, groups=2)
         wino(1, 16, 5, 6, 16, m, block=8, groups=2)
         wino(1, 16, 3, 3, 32, m, block=4, groups=2)
+    for m, h, w in ((2, 5, 3), (4, 5, 6), (4, 10, 9), (4, 7, 11), (4, 4, 7), (4, 2, 5)):
+        wino(1, 8, h, w, 16, m, block=8, short=True)
+    wino(1, 2, 6, 7, 3, 4, short=True)
 
     def weight(w, m):
         G = {2: [[1, 0, 0], [.5, .5, .5], [.5, -.5, .5], [0, 0, 1]],
