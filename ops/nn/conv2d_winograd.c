@@ -403,10 +403,7 @@ static const Idx *beside(Ctx *c, const Winograd *w, const Idx *at, int64_t n)
 static const Prim *of_tile(Ctx *c, const Idx *at, int64_t tiles, const Prim *whole,
                            const Prim *last)
 {
-    const Idx *before = idx_sub(c->arith, idx_const(c->arith, tiles - 2), at);
-
-    return prim_select(c, pred_prim(c, pred_and(c->arith, c->arena, PRED_TRUE, before)), whole,
-                       last);
+    return prim_case(c, idx_divc(c->arith, at, tiles - 1), 2, (const Prim *[]){whole, last});
 }
 
 /* Those from `n` on, which nobody reads. */

@@ -159,6 +159,17 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
 
 /* ---- Winograd ----------------------------------------------------------------------------------- */
 
+/* With short tiles at the border of one image where that takes less: says whether. */
+static double short_or_whole(const Ctx *c, Conv3x3 *s, int64_t tile)
+{
+    s->short_tiles = false;
+    double whole = winograd_cycles(c->target, s, tile);
+    s->short_tiles = s->n == 1 && !s->ints;
+    double cycles = s->short_tiles ? winograd_cycles(c->target, s, tile) : whole;
+    s->short_tiles = cycles < whole;
+    return s->short_tiles ? cycles : whole;
+}
+
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
 {
     static const int64_t tiles[] = {2, 4};
@@ -170,7 +181,7 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lan
     double  best = direct;
 
     for (uint32_t i = 0; i < COUNT(tiles); i++) {
-        double cycles = winograd_cycles(c->target, &s, tiles[i]);
+        double cycles = short_or_whole(c, &s, tiles[i]);
 
         best = cycles < best ? cycles : best;
     }
@@ -185,7 +196,6 @@ static bool suits_ints(Ctx *c, const Expr *call)
     return pair && ops >= 2 * pair;
 }
 
-/* Of one image in groups the last tiles may be short, where that takes less. */
 static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_tiles)
 {
     const Type *x = call_arg(call, 0)->type, *y = call->type;
@@ -208,12 +218,10 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
                  .x = d[3],
                  .lanes = d[4],
                  .ints = dtype_is_int(x->dtype)};
-    double  whole = winograd_cycles(c->target, &s, tile);
+    double  cycles = short_or_whole(c, &s, tile);
 
-    s.short_tiles = s.n == 1 && s.groups > 1 && !s.ints;
-    double cycles = s.short_tiles ? winograd_cycles(c->target, &s, tile) : whole;
-    *short_tiles = cycles < whole;
-    return *short_tiles ? cycles : whole;
+    *short_tiles = s.short_tiles;
+    return cycles;
 }
 
 double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)

@@ -145,25 +145,38 @@ static int64_t axis_cells(const WinoSizes *z, int axis)
     return tiles * z->a - (z->m - z->edge[axis]);
 }
 
-/* Products of a block in groups, the last one of the image or another: cells that all of its tiles
- * have, and those that short ones leave out. */
+/* Products of one cell of the transform, of so many tiles, with a block's outputs. */
+static double cell_products(const Machine *at, const WinoSizes *z, Cut cut, int64_t tiles)
+{
+    double steps = (double)(z->c * z->i) * (z->ints ? PAIR_STEP / 2 : 1);
+
+    if (is_grouped(z))
+        return (double)z->group / (double)cut.tile.nv *
+               short_sums_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels),
+                                 steps);
+    return (double)(z->o / z->lanes / cut.tile.nv) * steps *
+           tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
+}
+
+/* Of all cells of a block, the last one of the image or another: those that all of its tiles have,
+ * and those that short ones leave out. */
 static double block_products(const Machine *at, const WinoSizes *z, Cut cut, bool last)
 {
-    int64_t low = last && z->edge[0] < z->m, slim = z->edge[1] < z->m;
+    int64_t tiles = cut_tiles(z, cut);
+    bool    low = last && z->edge[0] < z->m, slim = z->edge[1] < z->m;
     int64_t r[2] = {low ? z->edge[0] + 2 : z->a, 0}, q[2] = {slim ? z->edge[1] + 2 : z->a, 0};
     double  cycles = 0;
 
+    if (!low && !slim)
+        return (double)(z->a * z->a) * cell_products(at, z, cut, tiles);
     r[1] = z->a - r[0];
     q[1] = z->a - q[0];
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
-            int64_t tiles = (cut.rows - i * low) * (cut.cols - k * slim);
+            int64_t of = (cut.rows - (i && low)) * (cut.cols - (k && slim));
 
-            if (r[i] * q[k] * tiles)
-                cycles +=
-                    (double)(r[i] * q[k]) * short_sums_cycles(at, z->lanes, tiles, cut.tile.nv,
-                                                              ceil_div(tiles, cut.tile.pixels),
-                                                              (double)(z->i * z->c));
+            if (r[i] * q[k] * of)
+                cycles += (double)(r[i] * q[k]) * cell_products(at, z, cut, of);
         }
     return cycles;
 }
@@ -193,9 +206,8 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
         t = moved_time(at, at->apart * (v + m) * parts, v + m * parts, between);
         t = time_beside(t, weights);
     }
-    t.compute = parts * ((1 - ends) * block_products(at, z, cut, false) +
-                         ends * block_products(at, z, cut, true)) +
-                cells * (c + vectors) * cell;
+    t.compute = (1 - ends) * block_products(at, z, cut, false) +
+                ends * block_products(at, z, cut, true) + cells * (c + vectors) * cell;
     w *= (double)groups;
     Time all = moved_time(at, w, 0, w);
     return divided((double)(blocks * groups) * time_cycles(at, t), groups) + time_traffic(all);
@@ -220,14 +232,14 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 
     if (is_whole(z, cut)) /* one block of all images */
         blocks = 1;
-    double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2;
+    double passes = (double)ceil_div(tiles, cut.tile.pixels);
+    double cells = (double)(z->n * axis_cells(z, 0) * axis_cells(z, 1)) / (double)blocks;
     double bytes = z->ints ? 2 : 4, image = (double)(tiles * z->m * z->m) * (in + wide) * 4;
     double v = cells * in * bytes, m = cells * width * 4;
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
     double rows = (double)(cut.tile.pixels * CACHE_LINE);
     double group = v + m + w / n, block = v + m + w + image;
-    double steps = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * n;
-    double products = steps * tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
+    double products = block_products(at, z, cut, true);
     double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
     double once = w / (double)blocks; /* of a block, on the average */
     Time   weights = time_beside(fetched_time(at, once), moved_time(at, w - once, 0, block));
@@ -283,10 +295,13 @@ static bool next_cut(const WinoSizes *z, Cut *cut)
     return true;
 }
 
-/* Short tiles are the last ones of whole rows. */
+/* Short tiles are the last ones of whole rows, and without groups of a block for all: threads would
+ * divide blocks that are alike apart from the last one. */
 static Cut first_cut(const WinoSizes *z, RegTile t)
 {
-    return (Cut){1, z->edge[1] < z->m ? z->cols : 1, t};
+    bool low = z->edge[0] < z->m, slim = z->edge[1] < z->m, all = !is_grouped(z) && (low || slim);
+
+    return (Cut){all ? z->rows : 1, all || slim ? z->cols : 1, t};
 }
 
 /* The cheapest cut for the tile, and its cycles. */
@@ -384,12 +399,13 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
     return cut_cost(&at, &z, best_cut(&at, &z));
 }
 
-/* The last tiles of an axis are short: what the block makes of them is another formula. */
+/* The last tiles of an axis are short: what the block makes of them is another case. */
 static bool makes_short(const Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
+    const Prim *v = b && b->nkids ? b->kids[0]->u.store.value : NULL;
 
-    return b && b->nkids && b->kids[0]->u.store.value->kind == PRIM_SELECT;
+    return v && v->kind == PRIM_CASE && v->kids[0]->kind == PRIM_CASE;
 }
 
 static bool sums_ints(const Sched *s)
@@ -473,6 +489,32 @@ static int64_t short_strips(Sched *s, const WinoSizes *z, Cut cut)
     return last;
 }
 
+/* What short tiles' results do not need: of m's products, in that copy of the loop around; of v's
+ * cells. */
+static void short_products(Sched *s, const WinoSizes *z, int64_t copy)
+{
+    bool low = z->edge[0] < z->m, slim = z->edge[1] < z->m;
+
+    if (low)
+        step(s, "partition %%m.r#%lld at %lld", (long long)copy, (long long)z->edge[0] + 2);
+    if (slim)
+        step(s, "partition %%m.q at %lld", (long long)z->edge[1] + 2);
+    if (low || slim)
+        step(s, "skip_unread m");
+}
+
+static void short_inputs(Sched *s, const WinoSizes *z, Cut cut, int64_t copy)
+{
+    bool low = z->edge[0] < z->m && cut.rows > 1, slim = z->edge[1] < z->m && cut.cols > 1;
+
+    if (low)
+        step(s, "partition %%v.h#%lld at %lld", (long long)copy, (long long)cut.rows - 1);
+    if (slim)
+        step(s, "partition %%v.w at %lld", (long long)cut.cols - 1);
+    if (low || slim)
+        step(s, "skip_unread v");
+}
+
 /* A group reads no channels of another, so all of its blocks come first, whose v and m are small;
  * its weights stay near.  Threads divide rows before groups, as other convolutions, unless all
  * weights would come from afar once more for each part of the rows, or short tiles make the last
@@ -484,9 +526,9 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *j = name_of(s, out, 4);
     int64_t          rows = z->rows / cut.rows, parts = row_blocks(s, rows);
     Machine          m = machine_of(s->target);
-    bool             low = z->edge[0] < z->m, slim = z->edge[1] < z->m;
 
-    if (low || group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
+    if (z->edge[0] < z->m ||
+        group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
         parts = 1;
 
     step(s, "split %%%s.%s by %lld -> %%grp, %%og", out, o, (long long)z->group);
@@ -497,28 +539,18 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     step(s,
          "reorder %%%s.%s, %%part, %%grp, %%blk, %%xb, %%oc, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s",
          out, n, out, j);
-    long long last = short_strips(s, z, cut);
+    int64_t last = short_strips(s, z, cut);
 
     step(s, "compute_at y1 %%ov");
-    if (slim)
+    if (z->edge[1] < z->m)
         step(s, "skip_unread y1");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
-    if (low)
-        step(s, "partition %%m.r#%lld at %lld", last, (long long)z->edge[0] + 2);
-    if (slim)
-        step(s, "partition %%m.q at %lld", (long long)z->edge[1] + 2);
-    if (low || slim)
-        step(s, "skip_unread m");
+    short_products(s, z, last);
     step(s, "compute_at v %%xb");
     step(s, "set_scope %%v private");
     step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
-    if (low && cut.rows > 1)
-        step(s, "partition %%v.h#%lld at %lld", last, (long long)cut.rows - 1);
-    if (slim && cut.cols > 1)
-        step(s, "partition %%v.w at %lld", (long long)cut.cols - 1);
-    if ((low && cut.rows > 1) || (slim && cut.cols > 1))
-        step(s, "skip_unread v");
+    short_inputs(s, z, cut, last);
     step(s, "compute_at v1 %%v.w");
     product_tiles(s, z, cut);
     transform_marks(s, z, cut, out, j);
@@ -582,7 +614,7 @@ void sched_winograd(Sched *s)
     WinoPlan p = {.z = z};
     sched_decide(s, decide_cut, &p);
     Cut  cut = p.cut;
-    bool whole = is_whole(&z, cut);
+    bool whole = is_whole(&z, cut), shorter = z.edge[0] < z.m || z.edge[1] < z.m;
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
@@ -592,18 +624,22 @@ void sched_winograd(Sched *s)
     }
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
     step(s, "split %%ty by %lld -> %%blk, %%tr", (long long)cut.rows);
+    step(s, "split %%tx by %lld -> %%part, %%tc", (long long)cut.cols);
     if (whole) {
-        step(s, "reorder %%oc, %%%s.%s, %%blk, %%tr, %%tx, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
-             j);
+        step(s, "reorder %%oc, %%%s.%s, %%blk, %%part, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out,
+             n, out, j);
+        short_strips(s, &z, cut);
     } else {
-        step(s, "split %%tx by %lld -> %%part, %%tc", (long long)cut.cols);
         step(s, "reorder %%%s.%s, %%blk, %%part, %%oc, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out,
              n, out, j);
         step(s, "fuse %%blk, %%part -> %%blk");
     }
     step(s, "compute_at y1 %%ov");
+    if (z.edge[1] < z.m)
+        step(s, "skip_unread y1");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
+    short_products(s, &z, 0);
     if (!whole) {
         step(s, "compute_at v %%blk");
         step(s, "set_scope %%v private");
@@ -613,13 +649,14 @@ void sched_winograd(Sched *s)
     const char *round = whole ? "oc" : z.n > 1 ? "all" : "blk";
     step(s, "parallel %%%s", round);
     step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
-    if (whole)
+    short_inputs(s, &z, cut, 0);
+    if (whole && !shorter)
         step(s, "fuse %%v.c, %%v.h, %%v.w -> %%vt");
-    step(s, "compute_at v1 %%%s", whole ? "vt" : "v.w");
+    step(s, "compute_at v1 %%%s", whole && !shorter ? "vt" : "v.w");
     product_tiles(s, &z, cut);
     transform_marks(s, &z, cut, out, j);
     if (whole) {
-        step(s, "parallel %%vt");
+        step(s, "parallel %%%s", shorter ? "v.c" : "vt");
     } else {
         ask_early(s, "v1", round);
         ask_early(s, out, round);
