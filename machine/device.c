@@ -147,6 +147,51 @@ double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads
     return (double)r->stages * fmax(fmax(issued, moved), waves * chain);
 }
 
+int64_t device_turn_threads(const Machine *m, const DeviceTurn *t)
+{
+    int64_t most = limit_gpu_tile_threads(m), rows = 1;
+
+    if (t->tile_on > most)
+        return 0;
+    while (2 * rows <= t->tile_up && 2 * rows * t->tile_on <= most)
+        rows *= 2;
+    return rows * t->tile_on;
+}
+
+/* What moves to read or write a cell where so many of a line lie side by side: whole sectors, one
+ * more where lines begin anywhere. */
+static double line_bytes(double bytes, double together, int64_t line)
+{
+    bool whole = line * (int64_t)bytes % DEVICE_SECTOR == 0;
+
+    return whole ? fmax(bytes, DEVICE_SECTOR / together)
+                 : bytes + (DEVICE_SECTOR - bytes) / together;
+}
+
+double device_turn_cycles(const Machine *m, const DeviceTurn *t)
+{
+    enum { REGISTERS = 32 };
+    bool    apart = !t->tile_up;
+    int64_t threads = apart ? limit_gpu_threads(m) : device_turn_threads(m, t);
+    int64_t shared = apart ? 1 : t->tile_on * (t->tile_up + 1) * t->bytes;
+    double  cells = (double)(t->up * t->on * t->times), bytes = (double)t->bytes;
+
+    if (!threads || (!apart && shared > m->shared_bytes))
+        return NAN;
+    double blocks = apart ? ceil(cells / (double)threads)
+                          : (double)t->times * ceil((double)t->up / (double)t->tile_up) *
+                                ceil((double)t->on / (double)t->tile_on);
+    double made =
+        apart ? MADE * cells : blocks * (double)(t->tile_up * t->tile_on) * (DEVICE_COPY + MADE);
+    double moved = cells * (line_bytes(bytes, apart ? 1 : (double)t->tile_up, t->up) +
+                            line_bytes(bytes, apart ? (double)t->on : (double)t->tile_on, t->on));
+    double held = device_blocks_held(m, (double)threads, REGISTERS, (double)shared);
+    double cores = fmin(blocks, (double)m->units);
+    double wait = m->unit_wait + (apart ? 0 : DEVICE_MEET);
+    return fmax(made / (double)m->unit_issue, moved / m->unit_rate) / cores +
+           ceil(blocks / (cores * held)) * wait;
+}
+
 double device_state_cycles(const Machine *m, const DeviceState *z, int64_t threads)
 {
     double warps = ceil((double)threads / (double)m->warp) * (double)m->warp;

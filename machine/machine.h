@@ -346,6 +346,17 @@ typedef struct {
 } DeviceRows;
 /* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
+/* Cells that are turned: `up` of them side by side in the operand, `on` in the result, so many
+ * times; by tiles of tile_up by tile_on through shared memory, of a block of threads; tile_up 0: a
+ * thread for each, which reads it where it lies. */
+typedef struct {
+    int64_t up, on, times, bytes;
+    int64_t tile_up, tile_on, threads;
+} DeviceTurn;
+/* As many threads as a tile's block may have, by whole rows of it; 0: not even one row. */
+int64_t device_turn_threads(const Machine *m, const DeviceTurn *t);
+/* Cycles of the device's cores; NAN where a block has too much of something. */
+double device_turn_cycles(const Machine *m, const DeviceTurn *t);
 /* A step of a recurrent cell: units of the state, rows of the batch, products of a unit, bytes of a
  * weight. */
 typedef struct {

@@ -85,6 +85,8 @@ void sched_print(const Sched *s, StrBuf *out);
 /* What rules ask about the nest. */
 const Stmt *sched_block(const Sched *s, const char *name); /* first copy, or NULL */
 bool        sched_loop_extent(const Sched *s, const char *loop, int64_t *extent);
+/* A load's position in memory. */
+const Idx *flat_index(Sched *s, const LoadData *l);
 /* Blocks in order of execution, by name. */
 uint32_t sched_blocks(const Sched *s, const char **names, uint32_t max);
 

@@ -430,6 +430,18 @@ bool sched_loop_extent(const Sched *s, const char *loop, int64_t *extent)
     return loops_named(&w, name, &sites) && loop_extent_of(stmt_at(&w, sites.at[0]), extent);
 }
 
+const Idx *flat_index(Sched *s, const LoadData *l)
+{
+    Arith      *A = s->c->arith;
+    const Idx  *at = idx_const(A, 0);
+    const Idx **stride = NEW_ARRAY(s->c->arena, const Idx *, l->buffer->ndim + 1);
+
+    buffer_strides(s->c, l->buffer, stride);
+    for (uint32_t i = 0; i < l->n; i++)
+        at = idx_add(A, at, idx_mul(A, l->index[i], stride[i]));
+    return at;
+}
+
 uint32_t sched_blocks(const Sched *s, const char **names, uint32_t max)
 {
     Work     w = work((Sched *)(uintptr_t)s, NULL);

@@ -226,8 +226,6 @@ void    line_vectors(Sched *s, const char *block, uint32_t dims);
  * same in all of them: the lanes of the least vectors that end with a row; 0: they are not so. */
 int64_t     wide_lanes(Sched *s, const char *block);
 const char *line_loop(Sched *s, const char *block, uint32_t dims, int64_t *cells);
-/* A load's position in memory. */
-const Idx *flat_index(Sched *s, const LoadData *l);
 /* How many innermost dimensions of a block, those of its result, are one line in memory for all
  * that it reads and writes; 1 where rows end with whole vectors as they are (injective.c).  Last
  * dimensions of one cell are always part of it. */

@@ -39,18 +39,6 @@ static void see_load(void *user, const Prim *p)
     t->loads++;
 }
 
-const Idx *flat_index(Sched *s, const LoadData *l)
-{
-    Arith      *A = s->c->arith;
-    const Idx  *at = idx_const(A, 0);
-    const Idx **stride = NEW_ARRAY(s->c->arena, const Idx *, l->buffer->ndim + 1);
-
-    buffer_strides(s->c, l->buffer, stride);
-    for (uint32_t i = 0; i < l->n; i++)
-        at = idx_add(A, at, idx_mul(A, l->index[i], stride[i]));
-    return at;
-}
-
 /* How far one step of v goes within `cells` aligned steps; 0: not evenly, or nowhere. */
 static int64_t step_of(const Idx *x, const Atom *v, int64_t cells)
 {

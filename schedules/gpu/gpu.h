@@ -6,6 +6,7 @@
  *   rows.c       softmax, norms, reductions: a block of threads a row
  *   attention.c  two products and the softmax between them, keys by chunks
  *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
+ *   turn.c       transposes: tiles in shared memory
  *   nest.c       the rest: a cell or several a thread */
 #ifndef TVMCC_SCHEDULES_GPU_H
 #define TVMCC_SCHEDULES_GPU_H

@@ -110,6 +110,14 @@ static const char *const networks[] = {
     /* a long sum with few results, in parts */
     "fn @main(%x: Tensor[(6, 8192), f32], %w: Tensor[(11, 8192), f32], %b: Tensor[(11), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(multiply(%x, 0.125), %w), %b))\n}\n",
+    /* tiles that are turned: images, a matrix of which a block of threads has edges, a tensor read
+     * both ways, cells of other sizes, sides too short for tiles */
+    "fn @main(%x: Tensor[(3, 40, 17, 19), f32], %y: Tensor[(3, 17, 19, 40), f32],\n"
+    "         %b: Tensor[(40), f32], %z: Tensor[(75, 75), f32], %w: Tensor[(70, 5, 33), f32]) {\n"
+    "  %0 = cast(cast(transpose(%w, axes=[2, 1, 0]), dtype=f16), dtype=f32);\n"
+    "  (nn.relu(add(add(transpose(%x, axes=[0, 2, 3, 1]), %y), %b)),\n"
+    "   add(multiply(%z, 0.5), transpose(exp(%z))), %0, transpose(%y, axes=[0, 3, 1, 2]),\n"
+    "   transpose(tanh(%w), axes=[0, 2, 1]))\n}\n",
     /* attention: rows, keys and columns that no tile divides, masks, heads behind rows */
     "fn @main(%q: Tensor[(2, 37, 20), f32], %k: Tensor[(2, 75, 20), f32],\n"
     "         %v: Tensor[(2, 75, 23), f32], %m: Tensor[(37, 75), f32], %x: Tensor[(1, 40, 96), "
