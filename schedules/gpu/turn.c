@@ -6,11 +6,14 @@
  * own.  So a block of threads copies a tile to shared memory, along the operand's lines, and stores
  * it along the result's:
  *
- *     fuse .. -> %up;  fuse .. -> %on        dimensions that lie together in the operand, the
- * result split up by 32 -> ub, ui               split on by 32 -> nb, ni split ui by 8 -> ur, ut
- * bind ub, nb with all others blockIdx, ut, ni threadIdx split ur into 1 -> tile, uc            all
- * of a block's threads fill the tile cache_read x out shared ni, uc, ut     storage_align: a
- * column's cells lie in all banks
+ *     fuse .. -> %up                    dimensions that lie together in the operand
+ *     fuse .. -> %on                    ... in the result
+ *     split up by 32 -> ub, ui          bind ub blockIdx.x, nb with all others blockIdx.y
+ *     split on by 32 -> nb, ni
+ *     split ui by 8 -> ur, ut           bind ut threadIdx.y, ni threadIdx.x
+ *     split ur into 1 -> tile, uc       all of a block's threads fill the tile
+ *     cache_read x out shared ni, uc, ut at tile
+ *     storage_align x.shared            a column's cells lie in all banks
  *
  * Whatever else the kernel reads is read where it is used.  Small sides, and kernels that move
  * cells in other ways, have a thread for each cell (nest.c). */
