@@ -261,6 +261,7 @@ static void make_rows(Profile *p)
     const StepDesc *steps;
     uint32_t        n;
     int64_t         macs;
+    bool            open = p->s.dynamic != NULL; /* what is known is of the largest sizes */
 
     steps = known_steps(p, &n, &macs);
     p->rows = NEW_ARRAY(a, Row, p->w.nsteps + 1);
@@ -271,8 +272,8 @@ static void make_rows(Profile *p)
 
         Row *r = add_step(p, i, t ? t->kernel : arena_printf(a, "step %u", i),
                           known ? t->calls : p->w.calls[i] / p->w.nruns,
-                          known ? 2.0 * (double)t->macs * calls : NAN,
-                          known ? (double)t->bytes * calls : NAN);
+                          known && !open ? 2.0 * (double)t->macs * calls : NAN,
+                          known && !open ? (double)t->bytes * calls : NAN);
         r->kind = t ? t->kind : WORK_OTHER;
         if (p->predictor.n && known && t->calls) {
             r->predicted += predict(&p->predictor, i) * calls;
@@ -285,7 +286,7 @@ static void make_rows(Profile *p)
                                     .median = p->wall,
                                     .min = p->wall,
                                     .predicted = NAN,
-                                    .flops = macs < 0 ? NAN : 2.0 * (double)macs,
+                                    .flops = macs < 0 || open ? NAN : 2.0 * (double)macs,
                                     .bytes = NAN};
         p->total = p->wall;
     }
