@@ -152,7 +152,10 @@ void conv2d_groups(Sched *s)
     GroupsPlan  p = {.z = z, .row = group_row(s, &z)};
     Machine     m = machine_of(s->target);
     long long   lanes = z.lanes, i = z.i;
+    bool        open = is_symbolic(s, "conv", "y"); /* a run decides: row by row */
 
+    if (open)
+        p.z.y = 1;
     sched_decide(s, decide_groups, &p);
     if (p.row.spread)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", lanes, lanes);
@@ -161,8 +164,10 @@ void conv2d_groups(Sched *s)
              lanes, i, i, lanes);
     if (p.ahead)
         step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
-    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.joined);
-    step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.rows);
+    if (!open) {
+        step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.joined);
+        step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.rows);
+    }
     TileNest tile = {.block = "conv",
                      .line = "conv.x",
                      .joined = p.joined > 1 ? "r" : NULL,
@@ -177,13 +182,14 @@ void conv2d_groups(Sched *s)
                      .lane = "conv.j",
                      .unroll = p.columns ? "%conv.i, %p, %conv.kw" : "%conv.i, %p",
                      .out = out};
-    step(s, "reorder %%conv.n, %%yb, %%conv.o, %%g, %%r, %%conv.x, %s, %s", tile.sums,
-         tile.vectors);
+    step(s, "reorder %%conv.n, %s, %%conv.x, %s, %s",
+         open ? "%conv.o, %conv.y" : "%yb, %conv.o, %g, %r", tile.sums, tile.vectors);
     tile_sums(s, &tile);
     tile_marks(s, &tile);
     if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * conv_steps(&z))) {
-        step(s, "fuse %%yb, %%conv.o -> %%u");
-        step(s, "parallel %%u");
+        if (!open)
+            step(s, "fuse %%yb, %%conv.o -> %%u");
+        step(s, "parallel %s", open ? "%conv.o" : "%u");
     }
     step(s, "outline %%t -> @tile");
     if (!s->refusal && has_block(s, "pad"))

@@ -62,10 +62,13 @@ static const Case cases[] = {
     {"columns of a picture, few results",
      "const @w: Tensor[(16, 16, 3, 3), f32] = splat(0.02)\n"
      "const @f: Tensor[(2, 16, 3, 3), f32] = splat(-0.1)\n"
+     "const @g: Tensor[(16, 8, 3, 3), f32] = splat(0.03)\n"
      "fn @main(%x: Tensor[(1, 16, 6, T), f32], %y: Tensor[(1, 16, N, 5), f32]) {\n"
      "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]));\n"
      "  (nn.conv2d(%0, const @w, padding=[1, 1, 1, 1], strides=[2, 1]),\n"
      "   nn.conv2d(%0, const @f, padding=[1, 1, 1, 1]),\n"
+     "   nn.conv2d(nn.relu(nn.conv2d(%y, const @w, padding=[1, 1, 1, 1])), const @g, groups=2, "
+     "padding=[1, 1, 1, 1]),\n"
      "   nn.conv2d(nn.relu(nn.conv2d(%y, const @w, padding=[1, 1, 1, 1])), const @f, "
      "padding=[1, 1, 1, 1]))\n}\n"},
     {"products of a batch", "fn @main(%x: Tensor[(N, T, 8), f32], %y: Tensor[(N, T, 8), f32]) {\n"
