@@ -206,7 +206,7 @@ static bool all_steps(const TfliteNode *n, bool mixed)
         if (t->type != TFLITE_BOOL && (!has_steps(t, mixed) || (!mixed && t->type != type)))
             return false;
     }
-    return true;
+    return n->nout > 0;
 }
 
 bool tflite_steps_alike(const TfliteNode *n)
