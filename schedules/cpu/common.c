@@ -179,6 +179,11 @@ int64_t conv_steps(const ConvSizes *z)
     return (z->c ? z->c : 1) * (z->i ? z->i : 1) * z->kh * z->kw;
 }
 
+double conv_madds(const ConvSizes *z)
+{
+    return (double)(z->n * z->y * z->x * z->o) * (double)conv_steps(z);
+}
+
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
 {
     Machine     m = machine_of(s->target);

@@ -62,12 +62,6 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
     return tile_step_cycles(&m, z->lanes, pixels, nv) / (double)(pixels * nv);
 }
 
-/* Multiply-adds of vectors. */
-static double vector_madds(const ConvSizes *z)
-{
-    return (double)(z->n * z->y * z->x * z->o) * (double)conv_steps(z);
-}
-
 /* Multiply-adds that are written out of a step of the reduction over a group of rows. */
 static int64_t written(const ConvPlan *p)
 {
@@ -107,7 +101,7 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
                    .vectors = z->group,
                    .line = line,
                    .parts = parts,
-                   .madds = vector_madds(z),
+                   .madds = conv_madds(z),
                    .end = &p->end,
                    .plain = z->i ? NULL : &plain};
     tile_candidates(&k, &m, &w);
@@ -140,7 +134,7 @@ static int64_t pick_rows(Sched *s, const ConvSizes *z, bool one)
 
     for (int64_t r = 1; r <= z->y && (r == 1 || r * z->x <= MOST_LINE); r++)
         if (z->y % r == 0)
-            candidate(&k, r, 0, vector_madds(z) * pixel_cycles(s, z, r * z->x));
+            candidate(&k, r, 0, conv_madds(z) * pixel_cycles(s, z, r * z->x));
     usual(&k, best, 0);
     return pick_factor(s, "rows", &k);
 }
@@ -159,7 +153,7 @@ static double block_cycles(const Machine *m, const ConvPlan *p, int64_t gb)
     double           weights = (double)weights_of(z), panel = weights / (double)panels;
     double image = (double)(z->c * (z->i ? z->i : 1) * rows) * (double)(z->x * r->stride * 4);
     double sums = (double)(gb * p->rows * z->x * z->lanes * 4 * p->tile.nv);
-    Time   compute = time_compute(vector_madds(z) / fma_rate(m, z->lanes));
+    Time   compute = time_compute(conv_madds(z) / fma_rate(m, z->lanes));
     Time   pixels = moved_time(m, image, 0, image + panel + 2 * sums);
     Time   outputs = moved_time(m, weights, 0, weights + image + 2 * sums * (double)panels);
     double meet =

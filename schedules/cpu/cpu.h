@@ -58,6 +58,8 @@ ConvSizes conv_sizes(const Sched *s);
 ConvSizes conv_lines(const Sched *s);
 /* Steps of the reduction: channels and cells of the kernel. */
 int64_t conv_steps(const ConvSizes *z);
+/* Multiply-adds of vectors. */
+double conv_madds(const ConvSizes *z);
 /* Input blocks of a chunk of its reduction, with tiles of nv vectors; weights packed for them. */
 int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv);
 void    conv_pack(Sched *s, const ConvSizes *z, int64_t nv);

@@ -2,8 +2,10 @@
  * depthwise ones are cut as ever).
  *
  *   for rows %y { for output blocks %oc {        or the other way round
- *     for %t, tiles of the row, and one piece for each number of pixels that may be left
- * (depthwise: for powers of two) { the whole reduction in registers } } }
+ *     for %t, tiles of the row, and pieces for the pixels that may be left {
+ *       the whole reduction in registers } } }
+ *
+ * There is a piece for each number of pixels; of depthwise ones for each power of two.
  *
  * What the rule for numbers gains by cutting sizes (groups of short rows, blocks of rows, chunks of
  * the reduction) would be loops that end in pieces, around all of this. */
@@ -22,11 +24,6 @@ typedef struct {
 enum { ROWS_FIRST, OUTPUTS_FIRST };
 static const char *const orders[] = {"rows.first", "outputs.first"};
 
-static double vector_madds(const ConvSizes *z)
-{
-    return (double)(z->n * z->y * z->x * z->o) * (double)conv_steps(z);
-}
-
 static void decide_open(Sched *s, void *plan)
 {
     OpenPlan        *p = plan;
@@ -42,8 +39,7 @@ static void decide_open(Sched *s, void *plan)
              n > 0 && vectors % nv == 0; n = p->unit ? n - 1 : lower_tile(z->x, n))
             if (n == most || n * nv >= limit_tile_least_sums(&m))
                 candidate(&tiles, n, nv,
-                          vector_madds(z) / (double)(z->x * nv) *
-                              rows_step_cycles(&m, rows, n, nv));
+                          conv_madds(z) / (double)(z->x * nv) * rows_step_cycles(&m, rows, n, nv));
     p->tile = pick_reg_tile(s, "tile", &tiles);
     if (p->depthwise)
         return;
@@ -100,7 +96,7 @@ bool conv2d_open(Sched *s, const ConvSizes *z)
                      .out = out};
     tile_sums(s, &tile);
     tile_marks(s, &tile);
-    if (!is_tiny(s, (int64_t)vector_madds(z) * z->lanes))
+    if (!is_tiny(s, (int64_t)conv_madds(z) * z->lanes))
         step(s, "parallel %%%s", outer);
     step(s, "outline %%t -> @open");
     if (!s->refusal && has_block(s, "pad"))
