@@ -190,10 +190,11 @@ const FbTable *tflite_options_of(const TfliteOperator *p, uint32_t set, int64_t 
 #define TFLITE_MAX_OPERATORS 1000000 /* converted, as graphs are called again */
 
 typedef struct {
-    const char *name;     /* interned */
-    const Expr *value;    /* NULL: none yet */
-    const Expr *state;    /* the input that it begins a run with; NULL: it is no state */
-    uint32_t    assigned; /* first by that operator of the main graph, from 1 on; 0: by none */
+    const char         *name;  /* interned */
+    const Expr         *value; /* NULL: none yet */
+    const TfliteTensor *first; /* what a graph that is called once assigns; NULL: nothing */
+    const Expr         *state; /* the input that it begins a run with; NULL: it is no state */
+    uint32_t assigned;         /* first by that operator of the main graph, from 1 on; 0: by none */
 } TfliteVariable;
 
 typedef struct {

@@ -3,12 +3,6 @@
  * what is in it at the end the result <name>_out. */
 #include "frontends/tflite/tflite.h"
 
-#include <string.h>
-
-#define VAR_HANDLE 142
-#define READ_VARIABLE 143
-#define ASSIGN_VARIABLE 144
-
 /* The number of the variable of that name, perhaps a new one. */
 static uint32_t number_of(TfliteImport *im, const char *name)
 {
@@ -24,11 +18,12 @@ static uint32_t number_of(TfliteImport *im, const char *name)
     return im->variables.n - 1;
 }
 
-static bool is_code(const TfliteImport *im, const TfliteOperator *p, int32_t code)
+/* Is it the operator of that converter? */
+static bool is_operator(const TfliteImport *im, const TfliteOperator *p, TfliteConvert *convert)
 {
     const TfliteRow *row = tflite_row(tflite_opcode(im->model, p));
 
-    return row && row->code == code && !row->custom;
+    return row && row->convert == convert;
 }
 
 /* The handles of a graph: VAR_HANDLE by 1 + the tensor that it makes. */
@@ -39,20 +34,20 @@ static Map *handles_of(TfliteImport *im, const TfliteGraph *g)
     for (uint32_t i = 0; i < g->operators.n; i++) {
         const TfliteOperator *p = g->operators.at[i];
 
-        if (is_code(im, p, VAR_HANDLE) && p->out.n == 1)
+        if (is_operator(im, p, tflite_var_handle) && p->out.n == 1)
             map_put(handles, (uint64_t)tflite_out_index(p, 0) + 1, (void *)p);
     }
     return handles;
 }
 
-/* The variable that an operator of that code reads or assigns; NULL: none, or not known. */
+/* The variable that an operator of that converter reads or assigns; NULL: none, or not known. */
 static TfliteVariable *variable_of(TfliteImport *im, const Map *handles, const TfliteOperator *p,
-                                   int32_t code)
+                                   TfliteConvert *convert)
 {
     TfliteNode n = {.b.c = im->c, .im = im};
     uint32_t   at;
 
-    if (!is_code(im, p, code) || p->in.n == 0 ||
+    if (!is_operator(im, p, convert) || p->in.n == 0 ||
         !(n.p = map_get(handles, (uint64_t)tflite_in_index(p, 0) + 1)))
         return NULL;
     n.row = tflite_row(tflite_opcode(im->model, n.p));
@@ -60,23 +55,18 @@ static TfliteVariable *variable_of(TfliteImport *im, const Map *handles, const T
     return im->variables.at[at];
 }
 
-/* What is in a variable when nothing has run, as far as a constant says it. */
-static const Expr *first_of(TfliteImport *im, const TfliteVariable *v, Loc loc)
+/* What a graph assigns to variables that have no first tensor yet. */
+static void find_first(TfliteImport *im, const TfliteGraph *g)
 {
-    for (uint32_t i = 1; i < im->model->graphs.n; i++) {
-        const TfliteGraph *g = im->model->graphs.at[i];
-        const Map         *handles = handles_of(im, g);
+    const Map *handles = handles_of(im, g);
 
-        for (uint32_t k = 0; k < g->operators.n; k++) {
-            const TfliteOperator *p = g->operators.at[k];
-            int64_t               at;
+    for (uint32_t i = 0; i < g->operators.n; i++) {
+        const TfliteOperator *p = g->operators.at[i];
+        TfliteVariable       *v = variable_of(im, handles, p, tflite_assign_variable);
 
-            if (p->in.n == 2 && variable_of(im, handles, p, ASSIGN_VARIABLE) == v &&
-                (at = tflite_in_index(p, 1)) >= 0)
-                return tflite_constant(im, tflite_tensor(g, at), loc);
-        }
+        if (v && !v->first && p->in.n == 2 && tflite_in_index(p, 1) >= 0)
+            v->first = tflite_tensor(g, tflite_in_index(p, 1));
     }
-    return NULL;
 }
 
 /* The input that a variable begins a run with, as the tensor is that it is read to. */
@@ -93,9 +83,9 @@ static bool add_state(TfliteImport *im, TfliteVariable *v, const TfliteTensor *t
         if ((dims[i] = fb_int_at(t->shape, FB_I32, i)) < 0)
             return error_at(im->c, E_UNSUPPORTED, loc,
                             "the model changes '%s', whose size is not known", v->name);
-    v->state =
-        state_input(im->c, &im->shapes, loc, v->name,
-                    type_tensor_i64(im->c, type, t->shape.n, dims), first_of(im, v, loc), params);
+    v->state = state_input(im->c, &im->shapes, loc, v->name,
+                           type_tensor_i64(im->c, type, t->shape.n, dims),
+                           v->first ? tflite_constant(im, v->first, loc) : NULL, params);
     v->value = v->state;
     return v->state != NULL;
 }
@@ -105,14 +95,16 @@ bool tflite_states(TfliteImport *im, const TfliteGraph *g, Loc loc, NamedValues 
     const Map *handles = handles_of(im, g);
 
     for (uint32_t i = 0; i < g->operators.n; i++) {
-        TfliteVariable *v = variable_of(im, handles, g->operators.at[i], ASSIGN_VARIABLE);
+        TfliteVariable *v = variable_of(im, handles, g->operators.at[i], tflite_assign_variable);
 
         if (v && !v->assigned)
             v->assigned = i + 1;
     }
+    for (uint32_t i = 1; i < im->model->graphs.n; i++)
+        find_first(im, im->model->graphs.at[i]);
     for (uint32_t i = 0; i < g->operators.n; i++) {
         const TfliteOperator *p = g->operators.at[i];
-        TfliteVariable       *v = variable_of(im, handles, p, READ_VARIABLE);
+        TfliteVariable       *v = variable_of(im, handles, p, tflite_read_variable);
 
         if (v && i + 1 < v->assigned && !v->state && p->out.n == 1 &&
             !add_state(im, v, tflite_tensor(g, tflite_out_index(p, 0)), loc, params))
