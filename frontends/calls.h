@@ -231,6 +231,8 @@ const Expr *build_scan(const Build *b, const char *op, const Expr *x, int64_t ax
                        bool back);
 /* A constant: first, first + step .. before end. */
 const Expr *build_range(const Build *b, DType t, double first, double end, double step);
+/* How many there are; step is not 0. */
+const Idx *build_range_cells(Arith *A, const Idx *first, const Idx *end, int64_t step);
 /* .. between ends that dimensions decide: forms, in whole steps; they are of one type. */
 const Expr *build_range_forms(const Build *b, const Expr *first, const Expr *end, const Expr *step);
 /* Numbers of cells in a shape as positions, [rank, ..]. */

@@ -193,11 +193,18 @@ const Expr *build_range(const Build *b, DType t, double first, double end, doubl
     return build_const(b, t, 1, &count, at);
 }
 
+const Idx *build_range_cells(Arith *A, const Idx *first, const Idx *end, int64_t step)
+{
+    const Idx *far = step > 0 ? idx_sub(A, end, first) : idx_sub(A, first, end);
+    int64_t    by = step > 0 ? step : -step;
+
+    return idx_max(A, idx_divc(A, idx_addc(A, far, by - 1), by), idx_const(A, 0));
+}
+
 /* A range from 0 by 1 of so many cells, scaled and shifted. */
 const Expr *build_range_forms(const Build *b, const Expr *first, const Expr *end, const Expr *step)
 {
     const Expr  *in[] = {first, end, step}, *x;
-    Arith       *A = b->c->arith;
     ArangeAttrs *a = ATTRS(b, ArangeAttrs);
     const Idx   *at[3], *cells;
     int64_t      by;
@@ -212,9 +219,7 @@ const Expr *build_range_forms(const Build *b, const Expr *first, const Expr *end
     }
     if (!idx_is_const(at[2], &by) || by == 0)
         return build_error(b, E_UNSUPPORTED, "delta is %s, not a number", dim_text(b->c, at[2]));
-    cells = by > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), by - 1)
-                   : idx_addc(A, idx_sub(A, at[0], at[1]), -by - 1);
-    cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, by > 0 ? by : -by));
+    cells = build_range_cells(b->c->arith, at[0], at[1], by);
     if ((double)idx_usual(cells) > MOST_CELLS)
         return build_error(b, E_DIM, "the range has %s numbers", dim_text(b->c, cells));
     a->cells = dims_dup(b->c, &cells, 1);

@@ -106,9 +106,7 @@ bool aten_arange(PtNode *n)
         if ((pt_has(n, "start") && !(from = pt_form(n, "start", NULL))) ||
             !(to = pt_form(n, "end", NULL)))
             return false;
-        cells = v[2].i > 0 ? idx_divc(A, idx_addc(A, idx_sub(A, to, from), v[2].i - 1), v[2].i)
-                           : idx_divc(A, idx_addc(A, idx_sub(A, from, to), -v[2].i - 1), -v[2].i);
-        cells = idx_max(A, cells, idx_const(A, 0));
+        cells = build_range_cells(A, from, to, v[2].i);
     } else {
         count = ceil((v[1].v - v[0].v) / v[2].v);
         if (v[0].e || v[1].e || !(count >= 0) || count > 0x1p31)
