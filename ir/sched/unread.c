@@ -26,11 +26,12 @@ typedef struct {
 static void add_read(void *user, const Prim *p)
 {
     Reads *r = user;
-    Box    b = {NEW_ARRAY(r->c->scratch, int64_t, r->t->ndim + 1),
-                NEW_ARRAY(r->c->scratch, int64_t, r->t->ndim + 1)};
+    Box    b;
 
     if (p->kind != PRIM_LOAD || p->u.load.buffer != r->t)
         return;
+    b.lo = NEW_ARRAY(r->c->scratch, int64_t, r->t->ndim + 1);
+    b.hi = NEW_ARRAY(r->c->scratch, int64_t, r->t->ndim + 1);
     for (uint32_t d = 0; d < r->t->ndim; d++) {
         b.lo[d] = p->u.load.index[d]->lo;
         b.hi[d] = p->u.load.index[d]->hi;
