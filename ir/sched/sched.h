@@ -87,6 +87,9 @@ const Stmt *sched_block(const Sched *s, const char *name); /* first copy, or NUL
 bool        sched_loop_extent(const Sched *s, const char *loop, int64_t *extent);
 /* A load's position in memory. */
 const Idx *flat_index(Sched *s, const LoadData *l);
+/* How far one step of v goes there within `cells` aligned steps (INT64_MAX: within all); 0: not
+ * evenly, or nowhere. */
+int64_t flat_step(const Idx *x, const Atom *v, int64_t cells);
 /* Blocks in order of execution, by name. */
 uint32_t sched_blocks(const Sched *s, const char **names, uint32_t max);
 

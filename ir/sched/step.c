@@ -442,6 +442,23 @@ const Idx *flat_index(Sched *s, const LoadData *l)
     return at;
 }
 
+int64_t flat_step(const Idx *x, const Atom *v, int64_t cells)
+{
+    int64_t step = 0;
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a == v)
+            step = x->t[i].coef;
+        else if (a->kind == ATOM_DIV && idx_uses(a->a, v) &&
+                 (a->k % cells || a->a->nterms != 1 || a->a->t[0].coef != 1 || a->a->c0 % cells))
+            return 0;
+        else if (a->kind != ATOM_DIV && a->kind != ATOM_VAR)
+            return 0;
+    }
+    return step;
+}
+
 uint32_t sched_blocks(const Sched *s, const char **names, uint32_t max)
 {
     Work     w = work((Sched *)(uintptr_t)s, NULL);

@@ -39,29 +39,11 @@ static void see_load(void *user, const Prim *p)
     t->loads++;
 }
 
-/* How far one step of v goes within `cells` aligned steps; 0: not evenly, or nowhere. */
-static int64_t step_of(const Idx *x, const Atom *v, int64_t cells)
-{
-    int64_t step = 0;
-
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a == v)
-            step = x->t[i].coef;
-        else if (a->kind == ATOM_DIV && idx_uses(a->a, v) &&
-                 (a->k % cells || a->a->nterms != 1 || a->a->t[0].coef != 1 || a->a->c0 % cells))
-            return 0;
-        else if (a->kind != ATOM_DIV && a->kind != ATOM_VAR)
-            return 0;
-    }
-    return step;
-}
-
 /* Do neighbours along v lie apart, at whatever distances (cells of several images by turns)? */
 static bool lies_apart(Sched *s, const Idx *x, const Atom *v, int64_t cells)
 {
     const Idx *at[2];
-    int64_t    step = step_of(x, v, cells), d;
+    int64_t    step = flat_step(x, v, cells), d;
 
     if (step)
         return step >= LEAST;
@@ -93,7 +75,7 @@ static bool turns(Turn *t, const LoadData *load)
         return false;
     for (t->run = cpu_lanes(t->s); t->run >= LEAST; t->run /= 2)
         for (t->unit = 0; t->unit < inner; t->unit++)
-            if (step_of(at, t->b->iter[t->unit], t->run) == 1)
+            if (flat_step(at, t->b->iter[t->unit], t->run) == 1)
                 return extent(t, t->unit) >= LEAST;
     return false;
 }
@@ -104,9 +86,9 @@ static bool goes_along(const Turn *t, const LoadData *load)
     const Idx  *at = flat_index(t->s, load);
     const Atom *lane = t->b->iter[t->b->nspatial - 1];
 
-    return !idx_uses(at, lane) || step_of(at, lane, cpu_lanes(t->s)) == 1 ||
+    return !idx_uses(at, lane) || flat_step(at, lane, cpu_lanes(t->s)) == 1 ||
            (lies_apart(t->s, at, lane, cpu_lanes(t->s)) &&
-            step_of(at, t->b->iter[t->unit], t->run) == 1);
+            flat_step(at, t->b->iter[t->unit], t->run) == 1);
 }
 
 static bool find_loads(Turn *t)
@@ -179,11 +161,11 @@ static const StoreData *store_of(const Turn *t)
 static bool is_line(const Turn *t, const LoadData *load, uint32_t i)
 {
     const Idx *at = flat_index(t->s, load);
-    int64_t    step = step_of(at, t->b->iter[i], 1);
+    int64_t    step = flat_step(at, t->b->iter[i], 1);
 
     if (!step)
         return !idx_uses(at, t->b->iter[i]) && !idx_uses(at, t->b->iter[i - 1]);
-    return step_of(at, t->b->iter[i - 1], 1) == step * extent(t, i);
+    return flat_step(at, t->b->iter[i - 1], 1) == step * extent(t, i);
 }
 
 /* Rows of an image that lie one behind the other on all sides are one line. */

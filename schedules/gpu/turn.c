@@ -38,17 +38,6 @@ typedef struct {
     DeviceTurn       size;
 } Turn;
 
-/* Cells from one step of v to the next; 0: not evenly, or nowhere. */
-static int64_t step_of(const Idx *at, const Atom *v)
-{
-    for (uint32_t i = 0; i < at->nterms; i++) {
-        const Atom *a = at->t[i].atom;
-        if (a->kind != ATOM_VAR && (a->kind != ATOM_DIV || idx_uses(a->a, v)))
-            return 0;
-    }
-    return idx_coef(at, v);
-}
-
 static bool has_cells(const Atom *v)
 {
     return v->hi > v->lo;
@@ -59,7 +48,8 @@ static uint32_t unit_of(const Turn *t, const Idx *at)
 {
     uint32_t i = 0;
 
-    while (i < t->b->nspatial && (!has_cells(t->b->iter[i]) || step_of(at, t->b->iter[i]) != 1))
+    while (i < t->b->nspatial &&
+           (!has_cells(t->b->iter[i]) || flat_step(at, t->b->iter[i], INT64_MAX) != 1))
         i++;
     return i;
 }
@@ -99,7 +89,7 @@ static bool lies_across(const Turn *t, uint32_t i)
         if (k != i && t->load[k]->buffer == t->load[i]->buffer)
             return false;
     return unit_of(t, t->at[i]) < last &&
-           step_of(t->at[i], t->b->iter[last]) >= limit_gpu_turned(&t->m);
+           flat_step(t->at[i], t->b->iter[last], INT64_MAX) >= limit_gpu_turned(&t->m);
 }
 
 /* Only those that are turned stay, all in the same way. */
@@ -128,11 +118,11 @@ static Loops line_of(Turn *t, uint32_t from, uint32_t least)
 {
     const Idx *at = t->at[0];
     uint32_t   first = from;
-    int64_t    run = step_of(at, t->b->iter[from]);
+    int64_t    run = flat_step(at, t->b->iter[from], INT64_MAX);
     Loops      l = {0};
 
     for (uint32_t i = from + 1; i-- > least;) {
-        if (has_cells(t->b->iter[i]) && step_of(at, t->b->iter[i]) != run)
+        if (has_cells(t->b->iter[i]) && flat_step(at, t->b->iter[i], INT64_MAX) != run)
             break;
         run *= t->b->iter[i]->hi + 1;
         first = i;
