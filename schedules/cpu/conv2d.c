@@ -24,8 +24,8 @@ typedef struct {
 } ConvPlan;
 
 enum { FEW_CELLS = 4 }; /* of a kernel and a chunk, written out beside the channels */
-enum { ROWS_FIRST, OUTPUTS_FIRST };
-static const char *const orders[] = {"rows.first", "outputs.first"};
+
+const char *const conv_orders[] = {"rows.first", "outputs.first"};
 
 static int64_t weights_of(const ConvSizes *z)
 {
@@ -234,7 +234,7 @@ static void decide_conv(Sched *s, void *plan)
     candidate(&order, ROWS_FIRST, 0, NAN);
     if (z->y > p->rows * p->block && z->o > p->tile.nv)
         candidate(&order, OUTPUTS_FIRST, 0, NAN);
-    p->order = pick_order(s, "order", &order, orders);
+    p->order = pick_order(s, "order", &order, conv_orders);
     p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));

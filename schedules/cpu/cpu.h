@@ -60,6 +60,9 @@ ConvSizes conv_lines(const Sched *s);
 int64_t conv_steps(const ConvSizes *z);
 /* Multiply-adds of vectors. */
 double conv_madds(const ConvSizes *z);
+/* Which of its outer loops is outside, and how decisions call it. */
+enum { ROWS_FIRST, OUTPUTS_FIRST };
+extern const char *const conv_orders[];
 /* Input blocks of a chunk of its reduction, with tiles of nv vectors; weights packed for them. */
 int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv);
 void    conv_pack(Sched *s, const ConvSizes *z, int64_t nv);

@@ -21,9 +21,6 @@ typedef struct {
     uint32_t  order;
 } OpenPlan;
 
-enum { ROWS_FIRST, OUTPUTS_FIRST };
-static const char *const orders[] = {"rows.first", "outputs.first"};
-
 static void decide_open(Sched *s, void *plan)
 {
     OpenPlan        *p = plan;
@@ -52,7 +49,7 @@ static void decide_open(Sched *s, void *plan)
     candidate(&order, ROWS_FIRST, 0, time_cycles(&m, time_times((double)z->y, rows_first)));
     if (z->o > p->tile.nv)
         candidate(&order, OUTPUTS_FIRST, 0, time_cycles(&m, time_times(panels, outputs_first)));
-    p->order = pick_order(s, "order", &order, orders);
+    p->order = pick_order(s, "order", &order, conv_orders);
 }
 
 bool conv2d_open(Sched *s, const ConvSizes *z)
