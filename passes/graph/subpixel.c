@@ -150,10 +150,8 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
         !dtype_eq(x->dtype, DT_F32) || !dtype_eq(e->type->dtype, DT_F32))
         return false;
     for (uint32_t i = 0; i < 4; i++)
-        if (!type_dim(w, i, &k[i]) ||
-            !sizes_of(c->arith, x->dims[i], e->type->dims[i], i < 2 ? 1 : a->strides.at[i - 2],
-                      &d[i], &y[i]) ||
-            (i == 1 && !type_dim(x, i, &d[i])))
+        if (!type_dim(w, i, &k[i]) || !sizes_of(c->arith, x->dims[i], e->type->dims[i],
+                                                i < 2 ? 1 : a->strides.at[i - 2], &d[i], &y[i]))
             return false;
     *p = (Subpixel){.n = d[0], .in = d[1] / a->groups, .out = k[1], .groups = a->groups};
     for (int i = 0; i < 2; i++) {
