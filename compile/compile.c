@@ -157,7 +157,8 @@ bool compile_import(Ctx *c, Compiled *k)
                                     .ndims = o->dims.n,
                                     .shapes = o->shapes.at,
                                     .dims = o->dims.at,
-                                    .weights = o->weights};
+                                    .weights = o->weights,
+                                    .signature = o->signature};
     double                from = now();
 
     if (!read_values(c, k, &import))

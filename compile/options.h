@@ -25,6 +25,7 @@ typedef struct {
     const char *path;
     const char *format;      /* NULL: by the first bytes */
     const char *weights;     /* of a module in Relay text */
+    const char *signature;   /* of a model that has several; NULL: the default */
     VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
     VEC(ImportDim) dims;     /* `N=8`, `N=1..64` */
     VEC(ImportValue) values; /* `sr=16000`, `mask=@mask.npy`; text alone */

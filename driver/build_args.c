@@ -188,6 +188,8 @@ static void add_tensors(Args *x)
 {
     const ManModel *m = x->b->model;
 
+    if (m->source.signature.given)
+        LOWER(m->source.signature, "signature", "--signature=", m->source.signature.text);
     for (uint32_t i = 0; i < m->inputs.n; i++) {
         const ManInput *in = &m->inputs.at[i];
 

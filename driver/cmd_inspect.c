@@ -314,6 +314,47 @@ static const Type *output_type(const Module *m, uint32_t i)
     return t->kind == TYPE_TUPLE ? t->parts[i] : t;
 }
 
+/* Of models that have several: which this is. */
+static void say_signatures(Driver *driver, const ModelSignature *m)
+{
+    if (m->nnames < 2)
+        return;
+    say(driver, "signature %s of", m->name ? m->name : "(none)");
+    for (uint32_t i = 0; i < m->nnames; i++)
+        say(driver, "%s %s", i ? "," : "", m->names[i]);
+    say(driver, "\n");
+}
+
+static void json_signatures(StrBuf *s, const ModelSignature *m)
+{
+    if (m->nnames == 0)
+        return;
+    str_add(s, "\"signature\": ");
+    if (m->name)
+        str_add_json(s, m->name);
+    else
+        str_add(s, "null");
+    for (uint32_t i = 0; i < m->nnames; i++) {
+        str_add(s, i ? ", " : ", \"signatures\": [");
+        str_add_json(s, m->names[i]);
+    }
+    str_add(s, "], ");
+}
+
+/* What the file says; nothing, and no error, where it says none. */
+static ModelSignature described(Job *job)
+{
+    const CompileOptions *o = job->k.o;
+    Diags                *d = job->c->diags;
+    uint32_t              before = diag_errors(d);
+    ModelSignature        m;
+
+    if (frontend_describe(job->c, o->path, o->format, o->signature, &m))
+        return m;
+    diag_drop(d, before);
+    return (ModelSignature){0};
+}
+
 static void json_value(Job *job, StrBuf *s, bool first, const char *name, const Type *t)
 {
     StrBuf dims = strbuf(job->c->arena);
@@ -349,8 +390,10 @@ static void model_json(Driver *driver, Job *job)
     StrBuf            s = strbuf(driver->arena);
     bool              first = true;
     const WeightCount w = count_weights(job->c, job->k.imported);
+    ModelSignature    is = described(job);
 
     str_add(&s, "{");
+    json_signatures(&s, &is);
     job_signature_json(job, &s);
     str_add(&s, ", \"operators\": {");
     for (uint32_t i = 0; i < job->c->ops.n; i++) {
@@ -368,11 +411,13 @@ static void model_json(Driver *driver, Job *job)
 
 static void model_text(Driver *driver, Job *job)
 {
-    const Module *m = job->k.imported;
-    const Expr   *f = module_func(m, "main");
-    uint32_t     *n = count_operators(job->c, m);
-    WeightCount   w = count_weights(job->c, m);
+    const Module  *m = job->k.imported;
+    const Expr    *f = module_func(m, "main");
+    uint32_t      *n = count_operators(job->c, m);
+    WeightCount    w = count_weights(job->c, m);
+    ModelSignature is = described(job);
 
+    say_signatures(driver, &is);
     for (uint32_t i = 0; i < func_nparams(f); i++)
         say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
             type_text(job->c, func_param(f, i)->type));
@@ -446,6 +491,7 @@ static void say_open_names(Driver *driver, Ctx *c, const ModelSignature *m)
 
 static void say_open(Driver *driver, Ctx *c, const ModelSignature *m)
 {
+    say_signatures(driver, m);
     say_open_tensors(driver, "input ", m->inputs, m->ninputs);
     say_open_tensors(driver, "output", m->outputs, m->noutputs);
     say_open_names(driver, c, m);
@@ -474,6 +520,7 @@ static void say_open_json(Driver *driver, const ModelSignature *m)
     StrBuf s = strbuf(driver->arena);
 
     str_add(&s, "{");
+    json_signatures(&s, m);
     json_open_tensors(&s, "inputs", m->inputs, m->ninputs);
     str_add(&s, ", ");
     json_open_tensors(&s, "outputs", m->outputs, m->noutputs);
@@ -512,7 +559,7 @@ static bool inspect_open(Driver *driver, Job *job, bool failed, uint32_t errors)
 
     if (driver->opt.html || o->shapes.n || o->dims.n || o->values.n)
         return false;
-    if (!frontend_describe(job->c, o->path, o->format, &m)) {
+    if (!frontend_describe(job->c, o->path, o->format, o->signature, &m)) {
         diag_drop(d, before); /* import says it */
         return false;
     }

@@ -173,7 +173,8 @@ static bool read_signature(Session *s)
     const CompileOptions *o = &s->job.options;
     ModelSignature       *sig = NEW(s->driver->arena, ModelSignature);
 
-    if (s->compiled && !s->signature && frontend_describe(s->c, o->path, o->format, sig))
+    if (s->compiled && !s->signature &&
+        frontend_describe(s->c, o->path, o->format, o->signature, sig))
         s->signature = sig;
     return !diag_errors(s->driver->diags);
 }

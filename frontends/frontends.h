@@ -49,6 +49,7 @@ typedef struct {
     uint32_t           nvalues;
     const ImportValue *values;
     const char        *weights; /* file of the constants, where Frontend.weights; NULL: beside it */
+    const char *signature; /* which is compiled, where Frontend.signatures; NULL: the default */
     /* Tensors that become results as well, wherever they are in the model, after its own results;
      * only_tensors: instead of them, in this order. */
     uint32_t           ntensors;
@@ -81,6 +82,11 @@ typedef struct {
     uint32_t    count;
 } OpTally;
 typedef struct {
+    /* Which signature this is: before, the one that is asked for, NULL for the default; behind, its
+     * name, NULL where it has none.  names: all that can be asked for, by name. */
+    const char            *name;
+    uint32_t               nnames;
+    const char *const     *names;
     uint32_t               ninputs, noutputs, nops;
     const SignatureTensor *inputs, *outputs;
     const OpTally         *ops; /* in the format's names */
@@ -95,6 +101,7 @@ typedef struct Frontend {
     const char *inside;  /* what a folder that is a model has: "saved_model.pb" */
     const char *text;    /* in one line */
     bool        weights; /* constants lie in a second file, which ImportOptions.weights may name */
+    bool signatures;     /* a model may have several, of which ImportOptions.signature names one */
     /* How sure this is our format, 0 (no) to 100, from the path and the mapped file. */
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
@@ -124,8 +131,10 @@ const Frontend *frontend_find(const char *name); /* NULL: there is none */
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files);
 
-/* The signature of the model at `path`; false: there is none, errors or not. */
-bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out);
+/* The signature of the model at `path`, the default one if `signature` is NULL; false: there is
+ * none, errors or not. */
+bool frontend_describe(Ctx *c, const char *path, const char *format, const char *signature,
+                       ModelSignature *out);
 
 /* Is this file a model, by its bytes?  What cannot be read is none. */
 bool frontend_is_model(Arena *a, const char *path);
@@ -150,7 +159,7 @@ Looks looks_of_folder(Arena *a, const char *path);
 
 /* The rows' functions. */
 #define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, weights, \
-                 text)                                                                        \
+                 signatures, text)                                                            \
     int           bid_fn(const char *path, Bytes file);                                       \
     const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,     \
                             ImportFiles *files);                                              \

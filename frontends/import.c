@@ -6,8 +6,8 @@
 
 static const Frontend table[] = {
 #define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, weights, \
-                 text)                                                                        \
-    {name, endings, inside, text, weights, bid_fn, import_fn, describe_fn, list_fn},
+                 signatures, text)                                                            \
+    {name, endings, inside, text, weights, signatures, bid_fn, import_fn, describe_fn, list_fn},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };
@@ -129,15 +129,23 @@ static bool open_model(Ctx *c, const char **path, Bytes *file)
     return file_map(c->diags, *path, file);
 }
 
-/* "darknet, relay" */
-static const char *with_weights(Ctx *c)
+/* "darknet, relay": the formats whose models have signatures, or else a file of weights. */
+static const char *formats_with(Ctx *c, bool signatures)
 {
     StrBuf s = strbuf(c->arena);
 
     for (uint32_t i = 0; i < COUNT(table); i++)
-        if (table[i].weights)
+        if (signatures ? table[i].signatures : table[i].weights)
             str_printf(&s, "%s%s", s.n ? ", " : "", table[i].name);
     return s.at;
+}
+
+static bool takes_signature(Ctx *c, const Frontend *f, const char *signature)
+{
+    return !signature || f->signatures ||
+           error_at(c, E_USAGE, NO_LOC,
+                    "models of the format '%s' are one function: --signature is for %s", f->name,
+                    formats_with(c, true));
 }
 
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
@@ -156,19 +164,22 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
         return error_at(
             c, E_USAGE, NO_LOC,
             "files of the format '%s' name their weights themselves: --weights is for %s", f->name,
-            with_weights(c));
+            formats_with(c, false));
+    if (!takes_signature(c, f, o ? o->signature : NULL))
+        return NULL;
     if (!files)
         files = &unread;
     vec_push(c->arena, files, path);
     return f->import(c, path, file, o ? o : &none, files);
 }
 
-bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out)
+bool frontend_describe(Ctx *c, const char *path, const char *format, const char *signature,
+                       ModelSignature *out)
 {
     const Frontend *f;
     Bytes           file = {0};
 
-    *out = (ModelSignature){0};
+    *out = (ModelSignature){.name = signature};
     return open_model(c, &path, &file) && (f = choose(c, path, format, file)) &&
-           f->describe(c, path, file, out);
+           takes_signature(c, f, signature) && f->describe(c, path, file, out);
 }

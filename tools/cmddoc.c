@@ -73,7 +73,8 @@ static const Word backends[] = {
 };
 
 static const Word frontends[] = {
-#define FRONTEND(id, name, endings, inside, bid, import, describe, list_ops, weights, text) \
+#define FRONTEND(id, name, endings, inside, bid, import, describe, list_ops, weights, signatures, \
+                 text)                                                                            \
     {name, text},
 #include "frontends/frontends.def"
 #undef FRONTEND

@@ -45,8 +45,11 @@ bool tensorflow_describe(Ctx *c, const char *path, Bytes file, ModelSignature *o
     TfModel m;
     Tally   t = {.c = c, .index = map_new(c->scratch), .out = out};
 
-    if (!tf_read_model(c, path, file, &m))
+    if (!tf_read_model(c, path, file, out->name, &m))
         return false;
+    out->name = m.signature;
+    out->nnames = m.nsignatures;
+    out->names = m.signatures;
     out->ninputs = m.in.n;
     out->noutputs = m.out.n;
     out->inputs = describe_list(c, m.in.n, m.in.at);

@@ -371,5 +371,5 @@ const Module *tensorflow_import(Ctx *c, const char *path, Bytes file, const Impo
                    .sizes = map_new(c->arena),
                    .variable_index = map_new(c->arena)};
 
-    return tf_read_model(c, path, file, &m) ? import_main(&im, o) : NULL;
+    return tf_read_model(c, path, file, o->signature, &m) ? import_main(&im, o) : NULL;
 }

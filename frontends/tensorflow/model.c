@@ -1,8 +1,8 @@
 /* The file: a GraphDef, or a SavedModel; as bytes, or as text.
  *
  * A GraphDef does not say what its inputs and outputs are.  Inputs are the placeholders that the
- * outputs need; outputs are the nodes whose values nothing takes.  A SavedModel has signatures:
- * `serving_default` counts, or the only one. */
+ * outputs need; outputs are the nodes whose values nothing takes.  A SavedModel has signatures: the
+ * one that is asked for, else `serving_default` or the only one. */
 #include "frontends/tensorflow/tensorflow.h"
 
 #include <string.h>
@@ -113,41 +113,43 @@ static void sort_ports(TfPortal *at, uint32_t n)
     }
 }
 
-/* What a run is asked for: the default, or else the only one with outputs. */
-static const TfEntryDef *find_entry(const TfMetaGraph *g)
+/* Can it be compiled?  What restores variables has a name of its own. */
+static bool is_signature(const TfEntry *e)
 {
-    const TfEntryDef *only = NULL;
-    uint32_t          n = 0;
-
-    for (uint32_t i = 0; i < g->entry.n; i++) {
-        const TfEntry *e = g->entry.at[i];
-
-        if (!e->key || !e->value || e->value->output.n == 0 ||
-            !strcmp(e->key, "__saved_model_init_op"))
-            continue;
-        if (!strcmp(e->key, "serving_default"))
-            return e->value;
-        only = e->value;
-        n++;
-    }
-    return n == 1 ? only : NULL;
+    return e->key && e->value && e->value->output.n && strcmp(e->key, "__saved_model_init_op") != 0;
 }
 
-static bool no_entry(TfModel *m, const TfMetaGraph *g)
+/* What is asked for, or else the default, or the only one. */
+static const TfEntryDef *find_entry(TfModel *m, const TfMetaGraph *g)
 {
-    StrBuf s = strbuf(m->c->arena);
+    const TfEntryDef **entries = NEW_ARRAY(m->c->scratch, const TfEntryDef *, g->entry.n + 1);
+    const char       **names = NEW_ARRAY(m->c->arena, const char *, g->entry.n + 1);
+    const char        *asked = m->signature;
+    uint32_t           n = 0, at;
 
     for (uint32_t i = 0; i < g->entry.n; i++) {
         const TfEntry *e = g->entry.at[i];
 
-        str_printf(&s, "%s'%s'", i ? ", " : "", e->key ? e->key : "");
+        if (!is_signature(e))
+            continue;
+        for (at = n++; at && strcmp(names[at - 1], e->key) > 0; at--) {
+            names[at] = names[at - 1];
+            entries[at] = entries[at - 1];
+        }
+        names[at] = intern(m->c->strings, e->key);
+        entries[at] = e->value;
     }
-    error_at(m->c, E_IMPORT, ((Loc){.file = m->path}), "it has no signature 'serving_default'");
-    if (g->entry.n)
-        diag_hint(m->c->diags, "its signatures are %s", s.at);
-    else
+    m->nsignatures = n;
+    m->signatures = names;
+    if (!asked)
+        asked = n == 1 ? names[0] : "serving_default";
+    at = signature_choose(m->c, (Loc){.file = m->path}, asked, n, names);
+    if (!n)
         diag_hint(m->c->diags, "save it with signatures=, or Keras's model.export");
-    return false;
+    if (at == UINT32_MAX)
+        return NULL;
+    m->signature = names[at];
+    return entries[at];
 }
 
 static const TfMetaGraph *find_meta(const TfSavedModel *s)
@@ -174,9 +176,8 @@ static bool read_saved(TfModel *m, const TfSavedModel *s)
     m->restore = g->saver ? g->saver->restore : NULL;
     if (!tf_read_graph(m, &g->graph->node, &m->graph))
         return false;
-    if (!(e = find_entry(g)))
-        return no_entry(m, g);
-    if (!add_ports(m, &e->input, false) || !add_ports(m, &e->output, true))
+    if (!(e = find_entry(m, g)) || !add_ports(m, &e->input, false) ||
+        !add_ports(m, &e->output, true))
         return false;
     sort_ports(m->in.at, m->in.n);
     sort_ports(m->out.at, m->out.n);
@@ -284,6 +285,9 @@ static void find_inputs(TfModel *m)
 
 static bool read_frozen(TfModel *m, const TfGraphDef *d)
 {
+    if (m->signature)
+        return error_at(m->c, E_IMPORT, ((Loc){.file = m->path}),
+                        "a frozen graph has no signatures; --output-tensors says what it gives");
     m->library = d->library;
     if (!tf_read_graph(m, &d->node, &m->graph))
         return false;
@@ -294,7 +298,7 @@ static bool read_frozen(TfModel *m, const TfGraphDef *d)
     return true;
 }
 
-bool tf_read_model(Ctx *c, const char *path, Bytes file, TfModel *out)
+bool tf_read_model(Ctx *c, const char *path, Bytes file, const char *signature, TfModel *out)
 {
     TfSavedModel *saved = NEW(c->arena, TfSavedModel);
     TfGraphDef   *graph = NEW(c->arena, TfGraphDef);
@@ -303,7 +307,7 @@ bool tf_read_model(Ctx *c, const char *path, Bytes file, TfModel *out)
     bool (*read)(Diags *, Arena *, Loc, const PbMessage *, Bytes, void *) =
         text ? pb_read_text : pb_read;
 
-    *out = (TfModel){.c = c, .path = path, .functions = map_new(c->arena)};
+    *out = (TfModel){.c = c, .path = path, .signature = signature, .functions = map_new(c->arena)};
     if (!text)
         is_saved = is_saved_model(file);
     if (is_saved)

@@ -269,12 +269,15 @@ struct TfModel {
     Map             *functions;
     TfGraph          graph;
     VEC(TfPortal) in, out;
-    const char *restore; /* the node that gives variables their values, or NULL */
-    bool        saved;   /* a SavedModel: there may be a checkpoint */
+    const char        *restore;   /* the node that gives variables their values, or NULL */
+    const char        *signature; /* its name; NULL: a frozen graph */
+    uint32_t           nsignatures;
+    const char *const *signatures; /* all that can be compiled, by name */
+    bool               saved;      /* a SavedModel: there may be a checkpoint */
 };
 
-/* False with errors. */
-bool tf_read_model(Ctx *c, const char *path, Bytes file, TfModel *out);
+/* `signature` NULL: serving_default, or the only one.  False with errors. */
+bool tf_read_model(Ctx *c, const char *path, Bytes file, const char *signature, TfModel *out);
 
 /* ---- walk.c ----------------------------------------------------------------------------------------- */
 

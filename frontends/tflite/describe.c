@@ -4,7 +4,7 @@
 static void describe_tensor(Ctx *c, const TfliteModel *m, int64_t i, bool output,
                             SignatureTensor *out)
 {
-    const TfliteTensor *t = tflite_tensor(m->graphs.at[0], i);
+    const TfliteTensor *t = tflite_tensor(m->main, i);
     bool                known = t->signature.n == t->shape.n;
     InputDim           *dims = NEW_ARRAY(c->arena, InputDim, t->shape.n + 1);
 
@@ -26,7 +26,7 @@ static SignatureTensor *describe_list(Ctx *c, const TfliteModel *m, FbVector lis
 /* In the order in which they are met. */
 static void describe_operators(Ctx *c, const TfliteModel *m, ModelSignature *out)
 {
-    const TfliteGraph *g = m->graphs.at[0];
+    const TfliteGraph *g = m->main;
     Map               *index = map_new(c->scratch); /* name to number, plus one */
     OpTally           *ops = NEW_ARRAY(c->arena, OpTally, g->operators.n + 1);
 
@@ -40,9 +40,11 @@ bool tflite_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     TfliteModel        m;
     const TfliteGraph *g;
 
-    if (!tflite_read(c, (Loc){.file = path}, file, &m))
+    if (!tflite_read(c, (Loc){.file = path}, file, out->name, &m))
         return false;
-    g = m.graphs.at[0];
+    g = m.main;
+    out->name = m.signature ? m.signature->key : NULL;
+    out->names = tflite_signatures(c, &m, &out->nnames);
     out->ninputs = g->in.n;
     out->noutputs = g->out.n;
     out->inputs = describe_list(c, &m, g->in, false);

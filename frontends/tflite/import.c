@@ -335,7 +335,7 @@ static const Module *import_main(TfliteImport *im, const ImportOptions *o)
 {
     Ctx        *c = im->c;
     Loc         loc = {.file = im->path};
-    TfliteScope s = scope_new(im, im->model->graphs.at[0], 0);
+    TfliteScope s = scope_new(im, im->model->main, 0);
     NamedValues params = {0}, r = {0};
     uint32_t    before = diag_errors(c->diags);
 
@@ -353,7 +353,7 @@ const Module *tflite_import(Ctx *c, const char *path, Bytes file, const ImportOp
     TfliteImport im = {.c = c, .path = path, .model = &m, .sizes = map_new(c->arena)};
 
     (void)files; /* all is in this one */
-    if (!tflite_read(c, (Loc){.file = path}, file, &m) || !tflite_survey(&im))
+    if (!tflite_read(c, (Loc){.file = path}, file, o->signature, &m) || !tflite_survey(&im))
         return NULL;
     for (uint32_t i = 0; i < m.graphs.n; i++)
         tflite_find_lists(&im, m.graphs.at[i]);

@@ -93,6 +93,7 @@ FIELDS(name_type, "TensorMap", name_fields);
 static const FbField signature_fields[] = {
     SUBS(0, in, name_type),
     SUBS(1, out, name_type),
+    PLAIN(2, TEXT, key),
     INT(4, U32, graph),
 };
 FIELDS(signature_type, "SignatureDef", signature_fields);
@@ -232,33 +233,34 @@ static bool find_data(Check *k, TfliteBuffer *b)
     return true;
 }
 
-bool tflite_read(Ctx *c, Loc loc, Bytes file, TfliteModel *out)
-{
-    Check k = {c, loc, out, 0};
-
-    *out = (TfliteModel){0};
-    if (!fb_read(c->diags, c->arena, loc, &model_type, file, out))
-        return false;
-    out->file = file;
-    if (out->graphs.n == 0)
-        return error_at(c, E_PARSE_MODEL, loc, "the file holds no graph");
-    for (uint32_t i = 0; i < out->buffers.n; i++)
-        if (!find_data(&k, out->buffers.at[i]))
-            return false;
-    for (uint32_t i = 0; i < out->graphs.n; i++)
-        if (!check_graph(&k, out->graphs.at[i]))
-            return false;
-    return true;
-}
-
 const TfliteOpcode *tflite_opcode(const TfliteModel *m, const TfliteOperator *p)
 {
     return m->opcodes.at[p->opcode];
 }
 
-/* ---- names of inputs and outputs ---------------------------------------------------------------- */
+/* ---- signatures ----------------------------------------------------------------------------------- */
 
-static const TfliteSignature *main_signature(const TfliteModel *m)
+static bool is_signature(const TfliteModel *m, const TfliteSignature *s)
+{
+    return s->key && *s->key && s->graph < (int64_t)m->graphs.n;
+}
+
+const char *const *tflite_signatures(Ctx *c, const TfliteModel *m, uint32_t *n)
+{
+    const char **names = NEW_ARRAY(c->arena, const char *, m->signatures.n + 1);
+
+    *n = 0;
+    for (uint32_t i = 0; i < m->signatures.n; i++) {
+        const TfliteSignature *s = m->signatures.at[i];
+
+        if (is_signature(m, s))
+            names[(*n)++] = intern(c->strings, s->key);
+    }
+    return names;
+}
+
+/* The one of the first graph, if there is one and no more. */
+static const TfliteSignature *first_signature(const TfliteModel *m)
 {
     const TfliteSignature *found = NULL;
 
@@ -274,9 +276,52 @@ static const TfliteSignature *main_signature(const TfliteModel *m)
     return found;
 }
 
+static bool choose_main(Check *k, const char *asked)
+{
+    TfliteModel       *m = k->m;
+    uint32_t           n, at;
+    const char *const *names = tflite_signatures(k->c, m, &n);
+
+    m->main = m->graphs.at[0];
+    m->signature = first_signature(m);
+    if (!asked)
+        return true;
+    if ((at = signature_choose(k->c, k->loc, asked, n, names)) == UINT32_MAX)
+        return false;
+    for (uint32_t i = 0; i < m->signatures.n; i++) {
+        const TfliteSignature *s = m->signatures.at[i];
+
+        if (is_signature(m, s) && at-- == 0) {
+            m->signature = s;
+            m->main = m->graphs.at[s->graph];
+            break;
+        }
+    }
+    return true;
+}
+
+bool tflite_read(Ctx *c, Loc loc, Bytes file, const char *signature, TfliteModel *out)
+{
+    Check k = {c, loc, out, 0};
+
+    *out = (TfliteModel){0};
+    if (!fb_read(c->diags, c->arena, loc, &model_type, file, out))
+        return false;
+    out->file = file;
+    if (out->graphs.n == 0)
+        return error_at(c, E_PARSE_MODEL, loc, "the file holds no graph");
+    for (uint32_t i = 0; i < out->buffers.n; i++)
+        if (!find_data(&k, out->buffers.at[i]))
+            return false;
+    for (uint32_t i = 0; i < out->graphs.n; i++)
+        if (!check_graph(&k, out->graphs.at[i]))
+            return false;
+    return choose_main(&k, signature);
+}
+
 const char *tflite_port_name(Ctx *c, const TfliteModel *m, int64_t tensor, bool output)
 {
-    const TfliteSignature *s = main_signature(m);
+    const TfliteSignature *s = m->signature;
     const FbTables        *list = s ? (output ? &s->out : &s->in) : NULL;
 
     for (uint32_t i = 0; list && i < list->n; i++) {
@@ -285,5 +330,5 @@ const char *tflite_port_name(Ctx *c, const TfliteModel *m, int64_t tensor, bool 
         if (name->tensor == tensor && name->name && *name->name)
             return intern(c->strings, name->name);
     }
-    return tflite_tensor(m->graphs.at[0], tensor)->name;
+    return tflite_tensor(m->main, tensor)->name;
 }

@@ -80,8 +80,9 @@ typedef struct {
     int64_t     tensor;
 } TfliteName;
 typedef struct {
-    FbTables in, out; /* TfliteName */
-    int64_t  graph;
+    FbTables    in, out; /* TfliteName */
+    const char *key;
+    int64_t     graph;
 } TfliteSignature;
 typedef struct {
     Bytes   data;
@@ -91,6 +92,9 @@ typedef struct {
     int64_t  version;
     FbTables opcodes, graphs, buffers, signatures;
     Bytes    file;
+    /* tflite_choose */
+    const TfliteGraph     *main;
+    const TfliteSignature *signature; /* of main; NULL: none, or several */
 } TfliteModel;
 
 #define TFLITE_STRING 5 /* element type: rows of bytes (frontends/strings.c) */
@@ -99,8 +103,11 @@ typedef struct {
 #define TFLITE_RESOURCE 13 /* element type: a handle of a variable or table */
 #define TFLITE_CUSTOM 32   /* code of operators that have a name only */
 
-/* All references lead to something; false with errors. */
-bool tflite_read(Ctx *c, Loc loc, Bytes file, TfliteModel *out);
+/* All references lead to something, and `main` is the graph of that signature, the first one if it
+ * is NULL; false with errors. */
+bool tflite_read(Ctx *c, Loc loc, Bytes file, const char *signature, TfliteModel *out);
+/* The names that may be asked for, n of them. */
+const char *const *tflite_signatures(Ctx *c, const TfliteModel *m, uint32_t *n);
 
 static inline const TfliteTensor *tflite_tensor(const TfliteGraph *g, int64_t i)
 {
@@ -118,7 +125,7 @@ const TfliteOpcode *tflite_opcode(const TfliteModel *m, const TfliteOperator *p)
 /* The element type of that number, in memory; false: none of ours. */
 bool        tflite_dtype(int64_t type, DType *out);
 const char *tflite_dtype_name(int64_t type); /* "f32", "string" */
-/* The name of input or output tensor i of graph 0 as its only signature has it, else its own. */
+/* The name of input or output tensor i of `main` as its signature has it, else its own. */
 const char *tflite_port_name(Ctx *c, const TfliteModel *m, int64_t tensor, bool output);
 
 /* ---- table.c --------------------------------------------------------------------------------------- */

@@ -90,6 +90,15 @@ static bool add_state(TfliteImport *im, TfliteVariable *v, const TfliteTensor *t
     return v->state != NULL;
 }
 
+/* Does a run begin there, be it another than this one? */
+static bool is_entry(const TfliteModel *m, uint32_t graph)
+{
+    for (uint32_t i = 0; i < m->signatures.n; i++)
+        if (((const TfliteSignature *)m->signatures.at[i])->graph == graph)
+            return true;
+    return graph == 0;
+}
+
 bool tflite_states(TfliteImport *im, const TfliteGraph *g, Loc loc, NamedValues *params)
 {
     const Map *handles = handles_of(im, g);
@@ -100,8 +109,9 @@ bool tflite_states(TfliteImport *im, const TfliteGraph *g, Loc loc, NamedValues 
         if (v && !v->assigned)
             v->assigned = i + 1;
     }
-    for (uint32_t i = 1; i < im->model->graphs.n; i++)
-        find_first(im, im->model->graphs.at[i]);
+    for (uint32_t i = 0; i < im->model->graphs.n; i++)
+        if (!is_entry(im->model, i))
+            find_first(im, im->model->graphs.at[i]);
     for (uint32_t i = 0; i < g->operators.n; i++) {
         const TfliteOperator *p = g->operators.at[i];
         TfliteVariable       *v = variable_of(im, handles, p, tflite_read_variable);

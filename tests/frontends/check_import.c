@@ -1,6 +1,7 @@
 /* Imports a model for the tests, prints what came, and runs it in the interpreter.
  *
- *     check_import [--format F] [--shape NAME=1,3,8] [--dim N=1] [--print] [-Wno-error=..] MODEL
+ *     check_import [--format F] [--signature S] [--shape NAME=1,3,8] [--dim N=1] [--print]
+ * [-Wno-error=..] MODEL
  *                  [--inputs X.npz --outputs Y.npz [--rtol R] [--atol A] [--prefix]]
  *
  * Always: the module is verified, and its text parsed back is the same text.  --print shows the
@@ -17,7 +18,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *format, *model, *inputs, *outputs;
+    const char *format, *signature, *model, *inputs, *outputs;
     bool        print, prefix;
     double      rtol, atol;
     VEC(ImportShape) shapes;
@@ -43,6 +44,8 @@ static bool read_args(Ctx *c, int argc, char **argv, Args *a)
             return false;
         } else if (!strcmp(s, "--format")) {
             a->format = argv[++i];
+        } else if (!strcmp(s, "--signature")) {
+            a->signature = argv[++i];
         } else if (!strcmp(s, "--inputs")) {
             a->inputs = argv[++i];
         } else if (!strcmp(s, "--outputs")) {
@@ -199,8 +202,11 @@ static bool round_trip(Ctx *c, const Module *m, const char *text)
 
 static int check(Ctx *c, const Args *a)
 {
-    ImportOptions o = {
-        .nshapes = a->shapes.n, .ndims = a->dims.n, .shapes = a->shapes.at, .dims = a->dims.at};
+    ImportOptions o = {.signature = a->signature,
+                       .nshapes = a->shapes.n,
+                       .ndims = a->dims.n,
+                       .shapes = a->shapes.at,
+                       .dims = a->dims.at};
     ImportFiles   files = {0};
     const Module *m = frontend_import(c, a->model, a->format, &o, &files);
     const Expr   *main;

@@ -14,7 +14,7 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 {
     TfModel m;
 
-    if (!tf_read_model(c, path_of(file.at, file.n), file, &m))
+    if (!tf_read_model(c, path_of(file.at, file.n), file, NULL, &m))
         return;
     for (uint32_t i = 0; i < m.in.n; i++) {
         const TfPortal *p = &m.in.at[i];

@@ -9,7 +9,7 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
     const TfliteGraph *g;
     TfliteModel        m;
 
-    if (!tflite_read(c, NO_LOC, file, &m))
+    if (!tflite_read(c, NO_LOC, file, NULL, &m))
         return;
     g = m.graphs.at[0];
     for (uint32_t i = 0; i < g->in.n; i++) {

@@ -11,6 +11,7 @@ top=$(cd "$here/../.." && pwd)
 mkdir p && cd p
 sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
 cp "$top"/examples/digits/{digits.onnx,inputs.npz,outputs.npz} .
+cp "$top"/tests/frontends/tflite/models/run_signatures_{first,second}.* .
 quiet "$build/bin/tvmcc" net.relay --emit=log -o net.log
 printf 'tvmcc-machine 1\narch x86\nl2_rate 40\n' >net.machine
 cat >launcher <<'END'
@@ -44,6 +45,10 @@ models:
     pairs: [here, board]
     opt_level: 2
     verify: {inputs: inputs.npz, outputs: outputs.npz, rtol: 1e-3}
+  scaled:
+    source: {path: run_signatures_second.tflite, signature: scale}
+    pairs: [here]
+    verify: {inputs: run_signatures_first.in.npz, outputs: run_signatures_first.out.npz}
 END
 cat >CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.23)
@@ -65,6 +70,8 @@ add_tvm_model(flash MODEL net.relay WEIGHTS SECTION WEIGHTS_SECTION .model_flash
 add_tvm_model(thin MODEL digits.onnx WEIGHTS_DTYPE float16 TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5)
 add_tvm_model(mixed MODEL digits.onnx MIXED_PRECISION nn.conv2d nn.dense MIXED_PRECISION_ACCUMULATE float16
     TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-2 ATOL 1e-3)
+add_tvm_model(shifted MODEL run_signatures_first.tflite SIGNATURE shift TEST_INPUTS run_signatures_second.in.npz
+    TEST_OUTPUTS run_signatures_second.out.npz)
 add_tvm_model(given MODEL net.relay WEIGHTS EXTERN ARCHIVE pack/given.tar)
 add_tvm_model(passes MODEL net.relay DISABLED_PASSES alter_layout REQUIRED_PASSES fuse_ops)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)
@@ -194,7 +201,7 @@ for program in digits_benchmark digits_file_benchmark; do
     quiet ./$program 3
     grep -q '"measurements": 3' ../log || { cat ../log; die "$program"; }
 done
-[ "$(ctest -N | grep -c verify)" = 6 ] || { ctest -N; die "six verify tests"; }
+[ "$(ctest -N | grep -c verify)" = 8 ] || { ctest -N; die "eight verify tests"; }
 
 # The manifest: this machine's pair, its options, keywords before it.
 said "-mcpu=x86-64-v2\".*-O2" "-o $work/b/tvm/my_reader/reader "

@@ -207,6 +207,29 @@ def variables(m, path):
     return {"x": x, "rows": rows}, net(x, rows)
 
 
+@saved
+def signatures(m, path):
+    """Of two; the results of the second lie in the folder."""
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(m.f32(3, 4), name="w")
+
+        @tf.function(input_signature=[tf.TensorSpec([2, 3], tf.float32, name="x")])
+        def encode(self, x):
+            return {"z": tf.nn.relu(tf.matmul(x, self.w))}
+
+        @tf.function(input_signature=[tf.TensorSpec([2, 4], tf.float32, name="z")])
+        def decode(self, z):
+            return {"x": tf.matmul(z, self.w, transpose_b=True)}
+    net = Net()
+    x, z = m.f32(2, 3), m.f32(2, 4)
+    tf.saved_model.save(net, path, signatures={"serving_default": net.encode, "decode": net.decode})
+    np.savez(os.path.join(path, "decode_in.npz"), z=z)
+    np.savez(os.path.join(path, "decode_out.npz"), x=net.decode(z)["x"].numpy())
+    return {"x": x}, net.encode(x)
+
+
 def saved_v1(m, path, resource):
     with tf.Graph().as_default(), v1.Session() as s:
         x = v1.placeholder(tf.float32, [None, 3], name="image")

@@ -13,4 +13,5 @@ for inputs in *.in.npz; do
     done
     agree "$model" "$inputs" "$name.out.npz" --rtol=1e-4 --atol=1e-5
 done
+agree saved_signatures saved_signatures/decode_in.npz saved_signatures/decode_out.npz --signature=decode --rtol=1e-4 --atol=1e-5
 agree_end

@@ -2,7 +2,7 @@
 import numpy as np
 
 from cases import f32, model
-from make_model import Model
+from make_model import Graph, Model
 
 # ---- matrices ----
 
@@ -160,6 +160,27 @@ def run_range(r):
     m.op("RANGE", [m.const(np.float32(1)), m.const(np.float32(3.5)), m.const(np.float32(0.5))], y)
     m.op("ADD", [x, y], m.output("z", [5]), "AddOptions")
     return m, f32(r, 5)
+
+
+def two_graphs(scale, shift):
+    """Graphs of the signatures `scale` and `shift`, in the order of their numbers."""
+    m = Model()
+    for g, op, key in (m if scale == 0 else Graph(m, "scale"), "MUL", "scale"), (m if shift == 0 else Graph(m, "shift"), "ADD", "shift"):
+        x, y = g.input(f"{key}_x:0", [4]), g.output(f"{key}_y:0", [4])
+        g.op(op, [x, g.const(np.float32([3, 5, 7, 9]))], y, op.capitalize() + "Options")
+        m.signature({"x": x}, {"y": y}, scale if key == "scale" else shift, key)
+    return m
+
+
+@model
+def run_signatures_first(r):
+    return two_graphs(0, 1), f32(r, 4)
+
+
+@model
+def run_signatures_second(r):
+    """The same signatures, the other one is the main graph."""
+    return two_graphs(1, 0), f32(r, 4)
 
 
 @model

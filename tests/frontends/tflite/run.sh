@@ -17,6 +17,9 @@ for model in *.tflite; do
     esac
     agree "$model" "$name.in.npz" "$name.out.npz" $tolerance
 done
+# Of two signatures the one that is not the first: what the other file has as its first one.
+agree run_signatures_first.tflite run_signatures_second.in.npz run_signatures_second.out.npz --signature=shift
+agree run_signatures_second.tflite run_signatures_first.in.npz run_signatures_first.out.npz --signature=scale
 # The same with a batch that the run decides.
 for model in run_lstm_full:4,3 run_svdf:3 run_volume:5,6,4,3; do
     name=${model%:*}
