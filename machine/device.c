@@ -37,9 +37,10 @@ int64_t device_tile_regs(const DeviceTile *t)
 int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
+    int64_t panels = stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes));
     int64_t sums = t->groups > 1 ? t->groups * t->bm * t->bn : 0;
 
-    return (stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) + sums) * t->bytes;
+    return panels * t->bytes + sums * t->sum_bytes;
 }
 
 double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
@@ -74,8 +75,8 @@ static double join(const Machine *m, const DeviceTile *t)
 
     if (t->groups < 2)
         return 0;
-    return 2 * DEVICE_MEET +
-           2 * fmax(numbers * (double)t->bytes / m->shared_rate, numbers / (double)m->unit_issue);
+    return 2 * DEVICE_MEET + 2 * fmax(numbers * (double)t->sum_bytes / m->shared_rate,
+                                      numbers / (double)m->unit_issue);
 }
 
 double device_tile_cycles(const Machine *m, const DeviceTile *t)

@@ -317,13 +317,14 @@ double strassen_cycles(const Machine *m, double rows, double n, double k, int64_
 typedef struct {
     int64_t m, n, k, batch;
     int64_t bm, bn, tm, tn, chunk;
-    int64_t bytes;    /* of a number */
-    bool    tested;   /* each step is under a condition */
-    int64_t wide;     /* numbers that are copied at a time, of what is not kept; 0: one */
-    int64_t made;     /* multiply-adds that make a number of the rows' panel; 0: it is copied */
-    int64_t stages;   /* chunks that shared memory holds, to copy ahead; 0: one */
-    bool    gathered; /* what is copied of the rows' panel are cells of windows */
-    int64_t groups;   /* of threads: each has the whole tile and a part of every chunk; 0: one */
+    int64_t bytes;     /* of a number */
+    int64_t sum_bytes; /* of a partial sum: products of f16 may be added up in f32 */
+    bool    tested;    /* each step is under a condition */
+    int64_t wide;      /* numbers that are copied at a time, of what is not kept; 0: one */
+    int64_t made;      /* multiply-adds that make a number of the rows' panel; 0: it is copied */
+    int64_t stages;    /* chunks that shared memory holds, to copy ahead; 0: one */
+    bool    gathered;  /* what is copied of the rows' panel are cells of windows */
+    int64_t groups;    /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */

@@ -182,13 +182,15 @@ static bool comes_wide(const Sched *s, const Product *p, const Operand *o, const
 /* `moved`: the weights lie as transpose_weights has left them. */
 static DeviceTile shape_of(const Sched *s, const Product *p, bool moved)
 {
-    Machine    m = machine_of(s->target);
-    int64_t    groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
-    DeviceTile t = {.m = p->m.cells,
-                    .n = p->n.cells / groups,
-                    .k = p->k.cells,
-                    .batch = (p->both.n ? p->both.cells : 1) * groups,
-                    .bytes = dtype_bytes(p->a.tensor->dtype)};
+    Machine     m = machine_of(s->target);
+    int64_t     groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
+    const Stmt *block = sched_block(s, p->block), *store = block->kids[block->nkids - 1];
+    DeviceTile  t = {.m = p->m.cells,
+                     .n = p->n.cells / groups,
+                     .k = p->k.cells,
+                     .batch = (p->both.n ? p->both.cells : 1) * groups,
+                     .bytes = dtype_bytes(p->a.tensor->dtype),
+                     .sum_bytes = dtype_bytes(store->u.store.buffer->dtype)};
 
     t.wide = device_quad(&m, t.bytes);
     t.keeps_m = !comes_wide(s, p, &p->a, &p->m, p->a_along_k, false);

@@ -239,6 +239,7 @@ bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
                       .k = w->c,
                       .batch = 1,
                       .bytes = 4,
+                      .sum_bytes = 4,
                       .keeps_m = true,
                       .keeps_n = true};
     TilePlan   apart = {.of = one, .groups = 1}, joined = apart;
