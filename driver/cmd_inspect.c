@@ -341,20 +341,6 @@ static void json_signatures(StrBuf *s, const ModelSignature *m)
     str_add(s, "], ");
 }
 
-/* What the file says; nothing, and no error, where it says none. */
-static ModelSignature described(Job *job)
-{
-    const CompileOptions *o = job->k.o;
-    Diags                *d = job->c->diags;
-    uint32_t              before = diag_errors(d);
-    ModelSignature        m;
-
-    if (frontend_describe(job->c, o->path, o->format, o->signature, &m))
-        return m;
-    diag_drop(d, before);
-    return (ModelSignature){0};
-}
-
 static void json_value(Job *job, StrBuf *s, bool first, const char *name, const Type *t)
 {
     StrBuf dims = strbuf(job->c->arena);
@@ -384,16 +370,15 @@ void job_signature_json(Job *job, StrBuf *s)
     str_add(s, "]");
 }
 
-static void model_json(Driver *driver, Job *job)
+static void model_json(Driver *driver, Job *job, const ModelSignature *is)
 {
     uint32_t         *n = count_operators(job->c, job->k.imported);
     StrBuf            s = strbuf(driver->arena);
     bool              first = true;
     const WeightCount w = count_weights(job->c, job->k.imported);
-    ModelSignature    is = described(job);
 
     str_add(&s, "{");
-    json_signatures(&s, &is);
+    json_signatures(&s, is);
     job_signature_json(job, &s);
     str_add(&s, ", \"operators\": {");
     for (uint32_t i = 0; i < job->c->ops.n; i++) {
@@ -409,15 +394,14 @@ static void model_json(Driver *driver, Job *job)
         (long long)relay_macs(job->c, job->k.imported));
 }
 
-static void model_text(Driver *driver, Job *job)
+static void model_text(Driver *driver, Job *job, const ModelSignature *is)
 {
-    const Module  *m = job->k.imported;
-    const Expr    *f = module_func(m, "main");
-    uint32_t      *n = count_operators(job->c, m);
-    WeightCount    w = count_weights(job->c, m);
-    ModelSignature is = described(job);
+    const Module *m = job->k.imported;
+    const Expr   *f = module_func(m, "main");
+    uint32_t     *n = count_operators(job->c, m);
+    WeightCount   w = count_weights(job->c, m);
 
-    say_signatures(driver, &is);
+    say_signatures(driver, is);
     for (uint32_t i = 0; i < func_nparams(f); i++)
         say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
             type_text(job->c, func_param(f, i)->type));
@@ -548,29 +532,38 @@ static bool is_open(const ModelSignature *m)
     return false;
 }
 
-/* Sizes are missing, and nobody gave any: what the file says is the answer.  `failed`: an import
- * said what else is wrong, after the first `errors`. */
-static bool inspect_open(Driver *driver, Job *job, bool failed, uint32_t errors)
+/* What the file says; false: nothing. */
+static bool describe_model(Job *job, ModelSignature *m)
 {
     const CompileOptions *o = job->k.o;
     Diags                *d = job->c->diags;
     uint32_t              before = diag_errors(d);
-    ModelSignature        m;
+
+    if (frontend_describe(job->c, o->path, o->format, o->signature, m))
+        return true;
+    diag_drop(d, before); /* import says it */
+    *m = (ModelSignature){0};
+    return false;
+}
+
+/* Sizes are missing, and nobody gave any: what the file says is the answer.  `failed`: an import
+ * said what else is wrong, after the first `errors`. */
+static bool inspect_open(Driver *driver, Job *job, const ModelSignature *m, bool failed,
+                         uint32_t errors)
+{
+    const CompileOptions *o = job->k.o;
+    Diags                *d = job->c->diags;
 
     if (driver->opt.html || o->shapes.n || o->dims.n || o->values.n)
         return false;
-    if (!frontend_describe(job->c, o->path, o->format, o->signature, &m)) {
-        diag_drop(d, before); /* import says it */
-        return false;
-    }
-    if (!failed && !is_open(&m))
+    if (!failed && !is_open(m))
         return false;
     if (failed && diag_all_are(d, errors, E_DIM))
         diag_drop(d, errors);
     if (driver->opt.json)
-        say_open_json(driver, &m);
+        say_open_json(driver, m);
     else
-        say_open(driver, job->c, &m);
+        say_open(driver, job->c, m);
     return true;
 }
 
@@ -579,6 +572,8 @@ int cmd_inspect(Driver *driver)
     const TextList *in = &driver->opt.inputs;
     Job             job;
     uint32_t        errors;
+    ModelSignature  says;
+    bool            described;
 
     if (in->n == 1 && job_is_product(driver->arena, in->at[0]) &&
         !options_fit_product(driver->diags, &driver->opt, in->at[0]))
@@ -590,17 +585,19 @@ int cmd_inspect(Driver *driver)
     if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k))
         return 0;
     errors = diag_errors(job.c->diags);
-    if (inspect_open(driver, &job, false, errors))
+    described = describe_model(&job, &says);
+    if (described && inspect_open(driver, &job, &says, false, errors))
         return 0;
     if (!compile_import(job.c, &job.k)) {
-        inspect_open(driver, &job, true, errors);
+        if (described)
+            inspect_open(driver, &job, &says, true, errors);
         return 0;
     }
     if (driver->opt.html)
         html_model(driver, &job, driver->opt.html);
     else if (driver->opt.json)
-        model_json(driver, &job);
+        model_json(driver, &job, &says);
     else
-        model_text(driver, &job);
+        model_text(driver, &job, &says);
     return 0;
 }
