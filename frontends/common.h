@@ -109,13 +109,12 @@ const Expr *state_input(Ctx *c, Shapes *s, Loc loc, const char *name, const Type
 const char *state_result(Ctx *c, const char *name); /* "<name>_out" */
 /* One more; false with an error: there is one of that name, or it is no tensor; or it is NULL. */
 bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc);
-/* Where the signature `asked` is among n names; UINT32_MAX with an error that lists them: nowhere.
- */
-uint32_t signature_choose(Ctx *c, Loc loc, const char *asked, uint32_t n, const char *const *names);
-
 /* Error: the model has no tensor `name`, with the nearest of those that it has. */
 void *no_tensor(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const *names);
 #define no_tensor(...) null_of(no_tensor(__VA_ARGS__))
+/* Error: it has no such signature, with all n that it has. */
+void *no_signature(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const *names);
+#define no_signature(...) null_of(no_signature(__VA_ARGS__))
 /* Is there one of that (interned) name? */
 bool result_have(const NamedValues *r, const char *name);
 /* Those of `tensors` that the options ask for and that are not there yet; false with an error. */

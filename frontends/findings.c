@@ -54,24 +54,6 @@ void findings_report(Ctx *c, const Findings *f)
     }
 }
 
-uint32_t signature_choose(Ctx *c, Loc loc, const char *asked, uint32_t n, const char *const *names)
-{
-    StrBuf      s = strbuf(c->arena);
-    const char *closest;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(names[i], asked))
-            return i;
-    error_at(c, E_IMPORT, loc, "it has no signature '%s'", asked);
-    if ((closest = str_closest(asked, names, n)))
-        str_printf(&s, "did you mean '%s'? ", closest);
-    for (uint32_t i = 0; i < n; i++)
-        str_printf(&s, "%s'%s'", i ? ", " : "--signature=<name> chooses one of ", names[i]);
-    if (n)
-        diag_hint(c->diags, "%s", s.at);
-    return UINT32_MAX;
-}
-
 void signature_count(Ctx *c, Map *index, ModelSignature *s, OpTally *ops, const char *name)
 {
     uintptr_t at;

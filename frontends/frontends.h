@@ -49,7 +49,7 @@ typedef struct {
     uint32_t           nvalues;
     const ImportValue *values;
     const char        *weights; /* file of the constants, where Frontend.weights; NULL: beside it */
-    const char *signature; /* which is compiled, where Frontend.signatures; NULL: the default */
+    const char        *signature; /* which one, where Frontend.signatures; NULL: the default */
     /* Tensors that become results as well, wherever they are in the model, after its own results;
      * only_tensors: instead of them, in this order. */
     uint32_t           ntensors;
@@ -101,7 +101,7 @@ typedef struct Frontend {
     const char *inside;  /* what a folder that is a model has: "saved_model.pb" */
     const char *text;    /* in one line */
     bool        weights; /* constants lie in a second file, which ImportOptions.weights may name */
-    bool signatures;     /* a model may have several, of which ImportOptions.signature names one */
+    bool        signatures; /* ImportOptions.signature may name one of several */
     /* How sure this is our format, 0 (no) to 100, from the path and the mapped file. */
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

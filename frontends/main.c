@@ -70,6 +70,23 @@ void *no_tensor(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const
 }
 #define no_tensor(...) null_of(no_tensor(__VA_ARGS__))
 
+#undef no_signature
+void *no_signature(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const *names)
+{
+    const char *near = str_closest(name, names, n);
+    StrBuf      s = strbuf(c->arena);
+
+    error_at(c, E_IMPORT, loc, "it has no signature '%s'", name);
+    if (near)
+        str_printf(&s, "did you mean '%s'? ", near);
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(&s, "%s'%s'", i ? ", " : "--signature=<name> chooses one of ", names[i]);
+    if (n)
+        diag_hint(c->diags, "%s", s.at);
+    return NULL;
+}
+#define no_signature(...) null_of(no_signature(__VA_ARGS__))
+
 bool results_ask(Ctx *c, NamedValues *r, const ImportOptions *o, const NamedValues *tensors,
                  Loc loc)
 {

@@ -113,43 +113,46 @@ static void sort_ports(TfPortal *at, uint32_t n)
     }
 }
 
-/* Can it be compiled?  What restores variables has a name of its own. */
+/* Can it be compiled?  What initializes the model has a name of its own. */
 static bool is_signature(const TfEntry *e)
 {
     return e->key && e->value && e->value->output.n && strcmp(e->key, "__saved_model_init_op") != 0;
 }
 
-/* What is asked for, or else the default, or the only one. */
-static const TfEntryDef *find_entry(TfModel *m, const TfMetaGraph *g)
+/* Their names, in order. */
+static void list_signatures(TfModel *m, const TfMetaGraph *g)
 {
-    const TfEntryDef **entries = NEW_ARRAY(m->c->scratch, const TfEntryDef *, g->entry.n + 1);
-    const char       **names = NEW_ARRAY(m->c->arena, const char *, g->entry.n + 1);
-    const char        *asked = m->signature;
-    uint32_t           n = 0, at;
+    const char **names = NEW_ARRAY(m->c->arena, const char *, g->entry.n + 1);
+    uint32_t     at;
 
     for (uint32_t i = 0; i < g->entry.n; i++) {
         const TfEntry *e = g->entry.at[i];
 
         if (!is_signature(e))
             continue;
-        for (at = n++; at && strcmp(names[at - 1], e->key) > 0; at--) {
+        for (at = m->nsignatures++; at && strcmp(names[at - 1], e->key) > 0; at--)
             names[at] = names[at - 1];
-            entries[at] = entries[at - 1];
-        }
         names[at] = intern(m->c->strings, e->key);
-        entries[at] = e->value;
     }
-    m->nsignatures = n;
     m->signatures = names;
-    if (!asked)
-        asked = n == 1 ? names[0] : "serving_default";
-    at = signature_choose(m->c, (Loc){.file = m->path}, asked, n, names);
-    if (!n)
+}
+
+/* What is asked for, or else the only one, or the default. */
+static const TfEntryDef *find_entry(TfModel *m, const TfMetaGraph *g)
+{
+    list_signatures(m, g);
+    if (!m->signature)
+        m->signature = m->nsignatures == 1 ? m->signatures[0] : "serving_default";
+    for (uint32_t i = 0; i < g->entry.n; i++) {
+        const TfEntry *e = g->entry.at[i];
+
+        if (is_signature(e) && !strcmp(e->key, m->signature))
+            return e->value;
+    }
+    (void)no_signature(m->c, (Loc){.file = m->path}, m->signature, m->nsignatures, m->signatures);
+    if (!m->nsignatures)
         diag_hint(m->c->diags, "save it with signatures=, or Keras's model.export");
-    if (at == UINT32_MAX)
-        return NULL;
-    m->signature = names[at];
-    return entries[at];
+    return NULL;
 }
 
 static const TfMetaGraph *find_meta(const TfSavedModel *s)

@@ -279,25 +279,24 @@ static const TfliteSignature *first_signature(const TfliteModel *m)
 static bool choose_main(Check *k, const char *asked)
 {
     TfliteModel       *m = k->m;
-    uint32_t           n, at;
-    const char *const *names = tflite_signatures(k->c, m, &n);
+    const char *const *names;
+    uint32_t           n;
 
     m->main = m->graphs.at[0];
     m->signature = first_signature(m);
     if (!asked)
         return true;
-    if ((at = signature_choose(k->c, k->loc, asked, n, names)) == UINT32_MAX)
-        return false;
     for (uint32_t i = 0; i < m->signatures.n; i++) {
         const TfliteSignature *s = m->signatures.at[i];
 
-        if (is_signature(m, s) && at-- == 0) {
-            m->signature = s;
-            m->main = m->graphs.at[s->graph];
-            break;
-        }
+        if (!is_signature(m, s) || strcmp(s->key, asked) != 0)
+            continue;
+        m->signature = s;
+        m->main = m->graphs.at[s->graph];
+        return true;
     }
-    return true;
+    names = tflite_signatures(k->c, m, &n);
+    return no_signature(k->c, k->loc, asked, n, names) != NULL;
 }
 
 bool tflite_read(Ctx *c, Loc loc, Bytes file, const char *signature, TfliteModel *out)

@@ -89,12 +89,11 @@ typedef struct {
     int64_t offset, size; /* of data behind the FlatBuffer; 0: there are none */
 } TfliteBuffer;
 typedef struct {
-    int64_t  version;
-    FbTables opcodes, graphs, buffers, signatures;
-    Bytes    file;
-    /* tflite_choose */
-    const TfliteGraph     *main;
-    const TfliteSignature *signature; /* of main; NULL: none, or several */
+    int64_t                version;
+    FbTables               opcodes, graphs, buffers, signatures;
+    Bytes                  file;
+    const TfliteGraph     *main;      /* what is compiled */
+    const TfliteSignature *signature; /* which names its inputs and outputs; NULL: none does */
 } TfliteModel;
 
 #define TFLITE_STRING 5 /* element type: rows of bytes (frontends/strings.c) */

@@ -1,7 +1,7 @@
 /* Imports a model for the tests, prints what came, and runs it in the interpreter.
  *
  *     check_import [--format F] [--signature S] [--shape NAME=1,3,8] [--dim N=1] [--print]
- * [-Wno-error=..] MODEL
+ *                  [-Wno-error=..] MODEL
  *                  [--inputs X.npz --outputs Y.npz [--rtol R] [--atol A] [--prefix]]
  *
  * Always: the module is verified, and its text parsed back is the same text.  --print shows the

@@ -11,7 +11,7 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
     if (!tflite_read(c, NO_LOC, file, NULL, &m))
         return;
-    g = m.graphs.at[0];
+    g = m.main;
     for (uint32_t i = 0; i < g->in.n; i++) {
         int64_t     at = fb_int_at(g->in, FB_I32, i);
         const char *name = tflite_port_name(c, &m, at, false);

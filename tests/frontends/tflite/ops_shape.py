@@ -162,25 +162,26 @@ def run_range(r):
     return m, f32(r, 5)
 
 
-def two_graphs(scale, shift):
-    """Graphs of the signatures `scale` and `shift`, in the order of their numbers."""
+def graphs_of(*keys):
+    """A graph for each of these signatures, the first one the main graph."""
     m = Model()
-    for g, op, key in (m if scale == 0 else Graph(m, "scale"), "MUL", "scale"), (m if shift == 0 else Graph(m, "shift"), "ADD", "shift"):
+    for number, key in enumerate(keys):
+        g = m if number == 0 else Graph(m, key)
+        op = {"scale": "MUL", "shift": "ADD"}[key]
         x, y = g.input(f"{key}_x:0", [4]), g.output(f"{key}_y:0", [4])
         g.op(op, [x, g.const(np.float32([3, 5, 7, 9]))], y, op.capitalize() + "Options")
-        m.signature({"x": x}, {"y": y}, scale if key == "scale" else shift, key)
+        m.signature({"x": x}, {"y": y}, number, key)
     return m
 
 
 @model
 def run_signatures_first(r):
-    return two_graphs(0, 1), f32(r, 4)
+    return graphs_of("scale", "shift"), f32(r, 4)
 
 
 @model
 def run_signatures_second(r):
-    """The same signatures, the other one is the main graph."""
-    return two_graphs(1, 0), f32(r, 4)
+    return graphs_of("shift", "scale"), f32(r, 4)
 
 
 @model
