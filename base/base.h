@@ -162,6 +162,12 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return a / b + (a % b > 0);
 }
+
+/* The least multiple of `to` that is not below n; n >= 0, to > 0. */
+static inline int64_t round_up(int64_t n, int64_t to)
+{
+    return ceil_div(n, to) * to;
+}
 int64_t gcd_i64(int64_t a, int64_t b);   /* >= 0 */
 int64_t floor_div(int64_t a, int64_t b); /* b > 0, rounds down */
 int64_t floor_mod(int64_t a, int64_t b); /* b > 0, in [0, b) */

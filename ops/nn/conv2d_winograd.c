@@ -600,7 +600,7 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
                   .group_out = k[0] / a->groups,
                   .within = a->groups > 1 && conv2d_groups_within(k[1], k[0] / a->groups, block)};
 
-    if (block && (k[0] % block || k[1] * a->groups % block || !are_blocks(&w)))
+    if (block && a->groups > 1 && (k[0] % block || k[1] * a->groups % block || !are_blocks(&w)))
         return false;
     if (ints && k[1] > MAX_INT_CHANNELS)
         return false;
@@ -613,9 +613,27 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
     return !ints || tile != 4 || sums_are_small(call_arg(conv, 1), k);
 }
 
+/* With zeros for the surplus lanes of the last blocks. */
+static const Expr *whole_blocks(Ctx *c, const Expr *weight, int64_t block)
+{
+    PadAttrs *a = NEW_ATTRS(c, PadAttrs);
+    int64_t   width[8] = {0}, k[2];
+
+    if (!type_dim(weight->type, 0, &k[0]) || !type_dim(weight->type, 1, &k[1]))
+        return NULL;
+    if (!block || (k[0] % block == 0 && k[1] % block == 0))
+        return weight;
+    for (uint32_t i = 0; i < 2; i++)
+        width[2 * i + 1] = round_up(k[i], block) - k[i];
+    a->pad_width = ints_dup(c, width, 8);
+    return call1(c, "nn.pad", weight, a, weight->loc);
+}
+
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_tiles)
 {
     const Conv2dAttrs   *a = ATTRS(Conv2dAttrs, conv);
+    const Expr          *weight = call_arg(conv, 1);
+    int64_t              block;
     WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
     Conv2dWinogradAttrs *v = NEW_ATTRS(c, Conv2dWinogradAttrs);
 
@@ -625,8 +643,11 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_t
     v->data_layout = a->data_layout;
     v->groups = a->groups;
     v->short_tiles = short_tiles;
-    return call2(
-        c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),
-        call1(c, "nn.contrib_conv2d_winograd_weight_transform", call_arg(conv, 1), u, conv->loc), v,
-        conv->loc);
+    if (a->groups == 1 && layout_block(a->data_layout, "NCHW", &block))
+        weight = whole_blocks(c, weight, block);
+    if (!weight)
+        return NULL;
+    weight = call1(c, "nn.contrib_conv2d_winograd_weight_transform", weight, u, conv->loc);
+    return call2(c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),
+                 weight, v, conv->loc);
 }

@@ -174,7 +174,12 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lan
 {
     static const int64_t tiles[] = {2, 4};
 
-    Conv3x3 s = {.n = out[0], .in = in, .out = out[1], .y = out[2], .x = out[3], .lanes = lanes};
+    Conv3x3 s = {.n = out[0],
+                 .in = round_up(in, lanes),
+                 .out = round_up(out[1], lanes),
+                 .y = out[2],
+                 .x = out[3],
+                 .lanes = lanes};
     Machine at = machine_of(c->target);
     double  weights = 3 * 3 * (double)(in * out[1]);
     double  direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
@@ -211,8 +216,8 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
         if (!type_dim(y, i, &d[i]))
             return NEVER;
     Conv3x3 s = {.n = d[0],
-                 .in = v.in_c,
-                 .out = v.out_c,
+                 .in = round_up(v.in_c, d[4]),
+                 .out = round_up(v.out_c, d[4]),
                  .groups = v.groups,
                  .y = d[2],
                  .x = d[3],

@@ -55,11 +55,6 @@ bool image_dims(const Type *t, int64_t dims[4])
     return idx_is_const(t->dims[1], NULL);
 }
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* Cells of an image in a layout, surplus lanes included. */
 static double cells(const LayoutPlan *p, const int64_t dims[4], uint32_t layout)
 {
@@ -178,8 +173,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w);
-    if (s->c->target->winograd && d->wino && l.in == l.out && d->in[1] % width == 0 &&
-        d->out[1] % width == 0)
+    if (s->c->target->winograd && d->wino && l.in == l.out)
         cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
     return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
 }
