@@ -18,6 +18,7 @@ typedef struct {
     Sched           *s;
     const char      *block;
     const BlockData *b;
+    uint32_t         inner; /* the result's innermost iterator with more than a cell */
     uint32_t         loads;
     const LoadData  *of[MAX_LOADS], *load; /* all; the one that is turned first */
     uint32_t         unit;                 /* iterator that walks neighbours of that operand, */
@@ -69,12 +70,11 @@ static int64_t extent(const Turn *t, uint32_t i)
 static bool turns(Turn *t, const LoadData *load)
 {
     const Idx *at = flat_index(t->s, load);
-    uint32_t   inner = t->b->nspatial - 1;
 
-    if (!lies_apart(t->s, at, t->b->iter[inner], cpu_lanes(t->s)))
+    if (!lies_apart(t->s, at, t->b->iter[t->inner], cpu_lanes(t->s)))
         return false;
     for (t->run = cpu_lanes(t->s); t->run >= LEAST; t->run /= 2)
-        for (t->unit = 0; t->unit < inner; t->unit++)
+        for (t->unit = 0; t->unit < t->inner; t->unit++)
             if (flat_step(at, t->b->iter[t->unit], t->run) == 1)
                 return extent(t, t->unit) >= LEAST;
     return false;
@@ -84,7 +84,7 @@ static bool turns(Turn *t, const LoadData *load)
 static bool goes_along(const Turn *t, const LoadData *load)
 {
     const Idx  *at = flat_index(t->s, load);
-    const Atom *lane = t->b->iter[t->b->nspatial - 1];
+    const Atom *lane = t->b->iter[t->inner];
 
     return !idx_uses(at, lane) || flat_step(at, lane, cpu_lanes(t->s)) == 1 ||
            (lies_apart(t->s, at, lane, cpu_lanes(t->s)) &&
@@ -99,13 +99,16 @@ static bool find_loads(Turn *t)
         cpu_lanes(t->s) < LEAST)
         return false;
     t->b = &b->u.block;
+    t->inner = t->b->nspatial - 1;
+    while (t->inner && extent(t, t->inner) == 1)
+        t->inner--;
     stmt_visit(b, &(TirVisit){.user = t, .prim = see_load});
     return t->loads && t->loads <= MAX_LOADS;
 }
 
 static bool is_turned(Turn *t)
 {
-    if (!find_loads(t) || extent(t, t->b->nspatial - 1) < LEAST)
+    if (!find_loads(t) || extent(t, t->inner) < LEAST)
         return false;
     for (uint32_t i = 0; i < t->loads && !t->load; i++)
         if (t->of[i]->buffer->dtype.bits == 32 && turns(t, t->of[i]))
@@ -131,7 +134,7 @@ static void cut_surplus(const Turn *t)
         if (!idx_is_const(t->load->buffer->extent[d], &n))
             continue;
         for (uint32_t i = 0; i < x->nterms; i++)
-            for (uint32_t k = 0; k + 1 < t->b->nspatial; k++) {
+            for (uint32_t k = 0; k < t->inner; k++) {
                 int64_t lanes = x->t[i].coef; /* of a block of channels */
 
                 if (x->t[i].atom == t->b->iter[k] && lanes >= LEAST && n % lanes && n >= lanes)
@@ -189,7 +192,7 @@ static bool row_inside(const Turn *t, const char *lane, bool split)
     StrBuf order = strbuf(t->s->c->arena);
     bool   any = false;
 
-    for (uint32_t i = t->unit + 1; i + 1 < t->b->nspatial; i++)
+    for (uint32_t i = t->unit + 1; i < t->inner; i++)
         if (loop_extent(t->s, loop(t, i)) > 0)
             str_printf(&order, "%%%s, ", loop(t, i)), any = true;
     if (split)
@@ -214,15 +217,32 @@ static void divide_tiles(const Turn *t, const char *shared)
         try_step(t->s, "parallel %%%s", shared);
 }
 
+/* The loop of the result's row, with those of one round behind it; NULL if refused. */
+static const char *lane_loop(const Turn *t)
+{
+    StrBuf      loops = strbuf(t->s->c->arena);
+    const char *lane = loop(t, t->inner);
+
+    if (t->inner + 1 == t->b->nspatial)
+        return lane;
+    str_printf(&loops, "%%%s", lane);
+    for (uint32_t i = t->inner + 1; i < t->b->nspatial; i++)
+        str_printf(&loops, ", %%%s", loop(t, i));
+    lane = intern_printf(t->s->c->strings, "%s.row", t->block);
+    return step(t->s, "fuse %s -> %%%s", loops.at, lane) ? lane : NULL;
+}
+
 static bool tile(const Turn *t, bool parallel)
 {
     Sched      *s = t->s;
     bool        joined = false;
-    uint32_t    inner = t->b->nspatial - 1;
-    const char *lane = loop(t, inner), *row = loop(t, t->unit), *shared;
+    uint32_t    inner = t->inner;
+    const char *lane = lane_loop(t), *row = loop(t, t->unit), *shared;
     long long   lanes = cpu_lanes(s);
     int64_t     cells = extent(t, inner);
 
+    if (!lane)
+        return false;
     cut_surplus(t);
     if (t->unit + 1 < inner && joins_before(t, inner) &&
         step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, inner - 1), lane, t->block)) {
