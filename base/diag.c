@@ -6,6 +6,9 @@
  *     net.onnx:11:1: note: Relu 'Relu_11': the input comes from here
  *     hint: 'group' can be 1, 2, 4, 8, 16, 32 or 64 here
  *
+ * A warning that is an error from the start says which option takes it for a warning, and what that
+ * does: a hint behind the others of the first error of its kind.
+ *
  * or as the JSON that GCC prints (an array; notes and hints are children), or as SARIF 2.1.0, which
  * code hosts and editors read (notes are related locations).  Where the input is
  * text, `diag_source` lets the line follow with a caret.  A message that does not mention the name
@@ -48,7 +51,9 @@ struct Diags {
     bool     werror; /* -Werror */
     bool     quiet;  /* -w: none but those that are errors as a rule */
     bool     color;  /* of text */
+    bool     offer;  /* the last record is the hint at an option */
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
+    bool     offered[DIAG_COUNT];
     VEC(DiagRecord) records;
     VEC(Source) sources;
     void *mappings, *streams; /* of reader.c */
@@ -126,11 +131,34 @@ const char *diag_help(const char *code)
 static void record(Diags *d, DiagKind kind, DiagId id, Loc loc, const char *fmt, va_list ap)
 {
     StrBuf     s = strbuf(d->arena);
-    DiagRecord r = {kind, id, loc, NULL};
+    DiagRecord r = {kind, id, loc, NULL}, last;
 
     str_vprintf(&s, fmt, ap);
     r.text = s.at;
+    d->offer = d->offer && (kind == DIAG_IS_NOTE || kind == DIAG_IS_HINT);
+    if (!d->offer) {
+        vec_push(d->arena, &d->records, r);
+        return;
+    }
+    last = d->records.at[d->records.n - 1];
+    if (kind == DIAG_IS_HINT && strcmp(r.text, last.text) == 0)
+        return; /* the same errors are recorded once more, with their hints */
+    d->records.at[d->records.n - 1] = r;
+    vec_push(d->arena, &d->records, last);
+}
+
+/* The sentence of diag_help.def that says what the compile does if this is a warning: it begins
+ * with the option and ends with the text. */
+static void offer(Diags *d, DiagId id)
+{
+    const char *says = strstr(helps[id].remedy, "-Wno-error=");
+    DiagRecord  r = {DIAG_IS_HINT, 0, NO_LOC, NULL};
+
+    if (d->offered[id] || d->as_error[id] == FLAG_ON || !rows[id].status)
+        return;
+    r.text = arena_printf(d->arena, "%.*s", (int)strcspn(says, "."), says);
     vec_push(d->arena, &d->records, r);
+    d->offer = d->offered[id] = true;
 }
 
 void *(diag_error)(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
@@ -158,6 +186,8 @@ void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
     record(d, error ? DIAG_IS_ERROR : DIAG_IS_WARNING, id, loc, fmt, ap);
     va_end(ap);
     d->errors += error;
+    if (error)
+        offer(d, id);
 }
 
 void diag_note(Diags *d, Loc loc, const char *fmt, ...)
@@ -233,6 +263,10 @@ void diag_drop(Diags *d, uint32_t errors)
         if (d->records.at[i].kind == DIAG_IS_ERROR && seen++ == errors) {
             d->records.n = i;
             d->errors = errors;
+            d->offer = false;
+            memset(d->offered, 0, sizeof d->offered);
+            while (i-- > 0)
+                d->offered[d->records.at[i].id] |= d->records.at[i].kind == DIAG_IS_ERROR;
             return;
         }
     }

@@ -224,6 +224,7 @@ void *tv_record(const TvNode *n, const char *op)
 static bool check_attr(const TvNode *n, const TvAttr *a)
 {
     const char *at = n->row->attrs, *hint;
+    uint32_t    before = diag_errors(n->b.c->diags);
     TvAttrSpec  s;
 
     while (tv_next_attr(n->b.c, &at, &s)) {
@@ -241,10 +242,11 @@ static bool check_attr(const TvNode *n, const TvAttr *a)
         return !strcmp(text.n ? text.at : "", s.other) ||
                tv_error(n, E_UNSUPPORTED, "'%s' is %s", a->name, text.n ? text.at : "") != NULL;
     }
-    tv_error(n, W_UNKNOWN_ATTRIBUTE, "attribute '%s' is not known", a->name);
+    diag_warn(n->b.c->diags, W_UNKNOWN_ATTRIBUTE, n->b.loc, "%s '%s': attribute '%s' is not known",
+              n->b.what, n->b.loc.name, a->name);
     if ((hint = tv_unknown_attr(n->b.c, n->row, a->name)))
         diag_hint(n->b.c->diags, "%s", hint);
-    return false;
+    return diag_errors(n->b.c->diags) == before;
 }
 
 static bool check_operands(const TvNode *n)

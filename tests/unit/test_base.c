@@ -326,6 +326,8 @@ static void test_fatal_warnings(void)
     Diags *d = diags_new(a);
 
     diag_warn(d, W_MODEL_VERSION, NO_LOC, "one");
+    diag_note(d, NO_LOC, "of one");
+    diag_hint(d, "of one, too");
     CHECK(diag_errors(d) == 1 && diag_status(d) == 3);
     CHECK(diag_flag(d, "-Wno-error") && diag_flag(d, "-Wno-error=unknown-attribute"));
     diag_warn(d, W_MODEL_VERSION, NO_LOC, "two");
@@ -336,9 +338,47 @@ static void test_fatal_warnings(void)
     diag_warn(d, W_MODEL_VERSION, NO_LOC, "five");
     CHECK_INT(diag_errors(d), 2);
     CHECK_STR(printed(a, d, DIAG_TEXT), "tvmcc: error: one [-Werror=model-version] [W0305]\n"
+                                        "note: of one\n"
+                                        "hint: of one, too\n"
+                                        "hint: -Wno-error=model-version reads it by the newest "
+                                        "version that is known\n"
                                         "tvmcc: error: two [-Werror=model-version] [W0305]\n"
                                         "tvmcc: warning: three [-Wunknown-attribute] [W0302]\n"
                                         "tvmcc: warning: four [-Wunknown-attribute] [W0302]\n");
+    arena_free(a);
+}
+
+/* Each warning that is an error from the start says how to go on, once, unless it is an error by
+ * the user's own word. */
+static void test_offers(void)
+{
+    Arena *a = arena_new(NULL);
+
+    for (int id = 0; id < DIAG_COUNT; id++) {
+        Diags      *d = diags_new(a);
+        const char *flag = diag_flag_of(diag_code((DiagId)id)), *option, *error;
+
+        if (!flag)
+            continue;
+        diag_warn(d, (DiagId)id, NO_LOC, "one");
+        diag_warn(d, (DiagId)id, NO_LOC, "two");
+        option = arena_printf(a, "-Wno-error=%s", flag);
+        if (!diag_errors(d)) {
+            CHECK_INT(diag_count(d), 2);
+            continue;
+        }
+        CHECK_INT(diag_count(d), 3);
+        CHECK(diag_at(d, 1).kind == DIAG_IS_HINT);
+        CHECK(str_starts(diag_at(d, 1).text, option) && diag_at(d, 1).text[strlen(option)] == ' ');
+        CHECK(diag_flag(d, option));
+        diag_warn(d, (DiagId)id, NO_LOC, "three");
+        CHECK(diag_count(d) == 4 && diag_errors(d) == 2);
+        diag_drop(d, 0);
+        error = arena_printf(a, "-Werror=%s", flag);
+        CHECK(diag_flag(d, error));
+        diag_warn(d, (DiagId)id, NO_LOC, "four");
+        CHECK(diag_count(d) == 1 && diag_errors(d) == 1);
+    }
     arena_free(a);
 }
 
@@ -402,6 +442,7 @@ int main(void)
     RUN(test_diag_sarif);
     RUN(test_warnings);
     RUN(test_fatal_warnings);
+    RUN(test_offers);
     RUN(test_reader);
     RUN(test_divisors);
     RUN(test_columns);
