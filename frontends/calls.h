@@ -67,6 +67,11 @@ const Expr *build_condition(const Build *b, const Expr *e);
 bool build_choose(const Build *b, const Expr *cond, uint32_t n, const Expr *const *yes,
                   const Expr *const *no, const Expr **out);
 
+typedef enum { NO_THEN_BRANCH, NO_ELSE_BRANCH, BRANCHES_DIFFER } BranchFault;
+/* After the error: if inputs of one cell decide the condition (a bool, or the number of a branch),
+ * a hint at the --value that does without the branch.  False. */
+bool build_no_branch(const Build *b, const Shapes *s, const Expr *cond, BranchFault fault);
+
 /* ---- lift.c ------------------------------------------------------------------------------------ */
 
 /* Of a round of a loop: what belongs to it, and the parameters that stand for what does not, with

@@ -156,7 +156,10 @@ bool c2_if(C2Node *n)
         return branch(n, c2_branch(n->op, v != 0), n->out);
     for (uint32_t i = 0; i < 2; i++)
         out[i] = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
-    return branch(n, c2_branch(n->op, true), out[0]) &&
-           branch(n, c2_branch(n->op, false), out[1]) &&
-           build_choose(b, cond, n->nout, out[0], out[1], n->out);
+    if (!branch(n, c2_branch(n->op, true), out[0]))
+        return build_no_branch(b, &n->im->shapes, cond, NO_THEN_BRANCH);
+    if (!branch(n, c2_branch(n->op, false), out[1]))
+        return build_no_branch(b, &n->im->shapes, cond, NO_ELSE_BRANCH);
+    return build_choose(b, cond, n->nout, out[0], out[1], n->out) ||
+           build_no_branch(b, &n->im->shapes, cond, BRANCHES_DIFFER);
 }

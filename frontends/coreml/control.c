@@ -139,10 +139,12 @@ bool cml_cond(CmlNode *n)
     if (expr_const_f(pred, &v)) {
         if (!run_block(n, v == 0, 0, NULL, n->nout, out[2]))
             return false;
-    } else if (!run_block(n, 0, 0, NULL, n->nout, out[0]) ||
-               !run_block(n, 1, 0, NULL, n->nout, out[1]) ||
-               !build_choose(&n->b, pred, n->nout, out[0], out[1], out[2])) {
-        return false;
+    } else if (!run_block(n, 0, 0, NULL, n->nout, out[0])) {
+        return build_no_branch(&n->b, &n->im->shapes, pred, NO_THEN_BRANCH);
+    } else if (!run_block(n, 1, 0, NULL, n->nout, out[1])) {
+        return build_no_branch(&n->b, &n->im->shapes, pred, NO_ELSE_BRANCH);
+    } else if (!build_choose(&n->b, pred, n->nout, out[0], out[1], out[2])) {
+        return build_no_branch(&n->b, &n->im->shapes, pred, BRANCHES_DIFFER);
     }
     for (uint32_t i = 0; i < n->nout; i++)
         if (!cml_done_at(n, i, out[2][i]))

@@ -230,8 +230,12 @@ bool cml_branch(CmlNode *n)
         move_out(n->scope, &yes);
         return true;
     }
-    return cml_import_layers(&yes, &nets[0], 0) && cml_import_layers(&no, &nets[1], 0) &&
-           merge(b, n->scope, cond, &yes, &no);
+    if (!cml_import_layers(&yes, &nets[0], 0))
+        return build_no_branch(b, &n->im->shapes, cond, NO_THEN_BRANCH);
+    if (!cml_import_layers(&no, &nets[1], 0))
+        return build_no_branch(b, &n->im->shapes, cond, NO_ELSE_BRANCH);
+    return merge(b, n->scope, cond, &yes, &no) ||
+           build_no_branch(b, &n->im->shapes, cond, BRANCHES_DIFFER);
 }
 
 bool cml_import_rest(CmlScope *s, const CmlNetwork *net, uint32_t from)

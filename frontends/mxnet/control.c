@@ -73,9 +73,12 @@ bool mx_cond(MxNode *n)
 
         if (!call_with(n, taken, n->in, at[taken], out[1]))
             return false;
-    } else if (!call_with(n, 1, n->in, at[1], out[1]) || !call_with(n, 2, n->in, at[2], out[2]) ||
-               !build_choose(&n->b, cond, n->op->sub[1].nheads, out[1], out[2], out[1])) {
-        return false;
+    } else if (!call_with(n, 1, n->in, at[1], out[1])) {
+        return build_no_branch(&n->b, &n->im->shapes, cond, NO_THEN_BRANCH);
+    } else if (!call_with(n, 2, n->in, at[2], out[2])) {
+        return build_no_branch(&n->b, &n->im->shapes, cond, NO_ELSE_BRANCH);
+    } else if (!build_choose(&n->b, cond, n->op->sub[1].nheads, out[1], out[2], out[1])) {
+        return build_no_branch(&n->b, &n->im->shapes, cond, BRANCHES_DIFFER);
     }
     for (uint32_t i = 0; i < n->op->sub[1].nheads; i++)
         mx_put(n, i, out[1][i]);

@@ -90,12 +90,12 @@ bool convert_if(Node *n)
     }
     for (uint32_t i = 0; i < 2; i++) {
         if (!onnx_subgraph(n, g[i], 0, NULL, out[i]))
-            return false;
+            return build_no_branch(b, n->im->shapes, cond, i ? NO_ELSE_BRANCH : NO_THEN_BRANCH);
         inner[i] = onnx_bound_since(n->im, bound);
         binds[i] = onnx_binds_taken(n->im, bound);
     }
     if (!join_branches(n, out, inner, packs, ranks))
-        return false;
+        return build_no_branch(b, n->im->shapes, cond, BRANCHES_DIFFER);
     for (uint32_t i = 0; i < 2; i++)
         if (!(both[i] = branch_tuple(n, packs, out[i], &binds[i])))
             return false;

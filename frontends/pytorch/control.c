@@ -121,9 +121,13 @@ bool pt_cond(PtNode *n)
         return graph_of(n, g[k == 0], &in, out[0]) && done_all(n, g[k == 0]->nout, out[0]);
     if (g[0]->nout != g[1]->nout)
         return pt_error(n, E_IMPORT, "its branches have %u and %u outputs", g[0]->nout, g[1]->nout);
-    return graph_of(n, g[0], &in, out[0]) && graph_of(n, g[1], &in, out[1]) &&
-           build_choose(&n->b, cond, g[0]->nout, out[0], out[1], out[0]) &&
-           done_all(n, g[0]->nout, out[0]);
+    for (uint32_t i = 0; i < 2; i++)
+        if (!graph_of(n, g[i], &in, out[i]))
+            return build_no_branch(&n->b, &n->im->shapes, cond,
+                                   i ? NO_ELSE_BRANCH : NO_THEN_BRANCH);
+    if (!build_choose(&n->b, cond, g[0]->nout, out[0], out[1], out[0]))
+        return build_no_branch(&n->b, &n->im->shapes, cond, BRANCHES_DIFFER);
+    return done_all(n, g[0]->nout, out[0]);
 }
 
 /* ---- loops -------------------------------------------------------------------------------------- */

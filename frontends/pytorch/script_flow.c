@@ -317,6 +317,7 @@ static bool past_guard(Frame *f, const TsStatement *st, const TsValue *cond, con
 
 bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
 {
+    Build  b = {.c = f->s->c, .loc = f->s->loc, .what = "if"};
     Join   j = {.f = f, .cond = cond->e};
     Names  names = {0};
     Branch yes, no;
@@ -330,14 +331,17 @@ bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
         return false;
     if (done)
         return true;
-    if (!run_branch(f, st->body, &names, &yes) || !run_branch(f, st->other, &names, &no))
-        return false;
+    if (!run_branch(f, st->body, &names, &yes))
+        return build_no_branch(&b, &f->s->im.shapes, j.cond, NO_THEN_BRANCH);
+    if (!run_branch(f, st->other, &names, &no))
+        return build_no_branch(&b, &f->s->im.shapes, j.cond, NO_ELSE_BRANCH);
     f->raised = yes.raised && no.raised;
     if (yes.raised || no.raised) {
         keep(f, &names, yes.raised ? &no : &yes);
         return true;
     }
-    return join_branches(&j, &names, &yes, &no);
+    return join_branches(&j, &names, &yes, &no) ||
+           build_no_branch(&b, &f->s->im.shapes, j.cond, BRANCHES_DIFFER);
 }
 
 /* ---- loops that a run ends ------------------------------------------------------------------------------ */

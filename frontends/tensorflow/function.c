@@ -128,8 +128,12 @@ bool tf_if(TfNode *n)
         return false;
     if (expr_const_f(cond, &v))
         return call(n, v != 0 ? yes : no, false, n->nin - 1, n->given + 1, n->nout, n->out);
-    return branch(n, yes, out) && branch(n, no, out + n->nout) &&
-           tf_choose(n, cond, n->nout, out, out + n->nout, n->out);
+    if (!branch(n, yes, out))
+        return build_no_branch(&n->b, &n->im->shapes, cond, NO_THEN_BRANCH);
+    if (!branch(n, no, out + n->nout))
+        return build_no_branch(&n->b, &n->im->shapes, cond, NO_ELSE_BRANCH);
+    return tf_choose(n, cond, n->nout, out, out + n->nout, n->out) ||
+           build_no_branch(&n->b, &n->im->shapes, cond, BRANCHES_DIFFER);
 }
 
 /* The branch of that number; the last one, if there is none. */
@@ -152,14 +156,14 @@ bool tf_case(TfNode *n)
                     n->nin - 1, n->given + 1, n->nout, n->out);
     at = build_reshape(b, at, 0, NULL);
     if (!branch(n, ((TfFunc *)f->at[f->n - 1])->name, n->out))
-        return false;
+        return build_no_branch(b, &n->im->shapes, at, BRANCHES_DIFFER);
     for (uint32_t i = f->n - 1; i-- > 0;) { /* from the last one on, each before those so far */
         const Expr *cond = build2(b, "equal", at, build_scalar(b, at, i), NULL);
         TfValue    *rest = DUP_ARRAY(b->c->arena, n->out, n->nout + 1);
 
         if (!cond || !branch(n, ((TfFunc *)f->at[i])->name, out) ||
             !tf_choose(n, cond, n->nout, out, rest, n->out))
-            return false;
+            return build_no_branch(b, &n->im->shapes, at, BRANCHES_DIFFER);
     }
     return true;
 }

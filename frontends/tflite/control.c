@@ -47,8 +47,12 @@ bool tflite_if(TfliteNode *n)
         return false;
     if (expr_const_f(cond, &v))
         return branch(n, graph[v == 0], n->out);
-    return branch(n, graph[0], out[0]) && branch(n, graph[1], out[1]) &&
-           build_choose(&n->b, cond, n->nout, out[0], out[1], n->out);
+    for (uint32_t i = 0; i < 2; i++)
+        if (!branch(n, graph[i], out[i]))
+            return build_no_branch(&n->b, &n->im->shapes, cond,
+                                   i ? NO_ELSE_BRANCH : NO_THEN_BRANCH);
+    return build_choose(&n->b, cond, n->nout, out[0], out[1], n->out) ||
+           build_no_branch(&n->b, &n->im->shapes, cond, BRANCHES_DIFFER);
 }
 
 /* The branch of that number; the last one, if there is none. */
@@ -67,14 +71,14 @@ bool tflite_case(TfliteNode *n)
     at = build_reshape(b, at, 0, NULL);
     out = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
     if (!branch(n, graph.at[graph.n - 1], n->out))
-        return false;
+        return build_no_branch(b, &n->im->shapes, at, BRANCHES_DIFFER);
     for (uint32_t i = graph.n - 1; i-- > 0;) { /* from the last one on, each before those so far */
         cond = build2(b, "equal", at, build_scalar(b, at, i), NULL);
         const Expr **rest = DUP_ARRAY(b->c->arena, n->out, n->nout);
 
         if (!cond || !branch(n, graph.at[i], out) ||
             !build_choose(b, cond, n->nout, out, rest, n->out))
-            return false;
+            return build_no_branch(b, &n->im->shapes, at, BRANCHES_DIFFER);
     }
     return true;
 }

@@ -121,6 +121,18 @@ def bad():
         [value(name, F, shape)])
     save("bad_branches", one(node("If", "c", "y", then_branch=arm("a", [1]), else_branch=arm("b", [1, 2])),
                              ins=[value("c", B, [])]))
+    # Rates of a voice detector: windows of another length for each, of which one size fits one branch.
+    rate = lambda w: h.make_graph([node("MatMul", "x " + w, w + "y")], w, [], [value(w + "y", F, None)])
+    rates = dict(then_branch=rate("w16"), else_branch=rate("w8"))
+    windows = [init("w16", np.ones((6, 2), np.float32)), init("w8", np.ones((3, 2), np.float32))]
+    k16 = [init("k16", np.array(16000, np.int64))]
+    equal, sr = node("Equal", "sr k16", "c"), value("sr", I, [])
+    save("bad_branch_else", one(equal, node("If", "c", "y", "rates", **rates), ins=[value("x", F, [1, 6]), sr], inits=windows + k16))
+    save("bad_branch_then", one(equal, node("If", "c", "y", "rates", **rates), ins=[value("x", F, [1, 3]), sr], inits=windows + k16))
+    save("bad_branch_bool", one(node("If", "wide", "y", "rates", **rates), ins=[value("x", F, [1, 3]), value("wide", B, [])],
+                                inits=windows))
+    save("bad_branch_inputs", one(node("Equal", "sr rate", "c"), node("If", "c", "y", "rates", **rates),
+                                  ins=[value("x", F, [1, 6]), sr, value("rate", I, [])], inits=windows))
     f = h.make_function("local", "Again", ["x"], ["y"], [h.make_node("Again", ["x"], ["y"], domain="local")],
                         [h.make_opsetid("local", 1)])
     save("bad_recursion", one(h.make_node("Again", ["x"], ["y"], "again", domain="local"),
