@@ -153,9 +153,13 @@ const TirModule *entry_functions(Ctx *c, const Plan *p, const CodegenOptions *o,
  * the result's memory holds it. */
 const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, bool in_place,
                          const char *name);
+/* The rules that did not fit a kernel: all, a line each, for PlanKernel, and the first one. */
+typedef struct {
+    const char *all, *rule, *why; /* NULL: there are none */
+} Refusals;
 /* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse.
- * `rule` and `refused` are for PlanKernel. */
+ * `rule` is for PlanKernel. */
 Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
-                       const PassOptions *o, const char **rule, const char **refused);
+                       const PassOptions *o, const char **rule, Refusals *refused);
 
 #endif

@@ -47,11 +47,12 @@ static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
 }
 
 Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
-                       const PassOptions *o, const char **rule, const char **refused)
+                       const PassOptions *o, const char **rule, Refusals *refused)
 {
-    const char *why = NULL, *first = NULL;
-    Sched      *chosen = NULL;
-    StrBuf      all = strbuf(c->arena);
+    Sched *chosen = NULL;
+    StrBuf all = strbuf(c->arena);
+
+    *refused = (Refusals){0};
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
@@ -64,14 +65,11 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
             *rule = row->name;
             break;
         }
-        if (!why)
-            why = s->refusal, first = row->name;
+        if (!refused->why)
+            refused->why = s->refusal, refused->rule = row->name;
         str_printf(&all, "%s does not fit: %s\n", row->name, s->refusal);
     }
-    if (why)
-        diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s",
-                  first, te->name, why);
-    *refused = all.n ? all.at : NULL;
+    refused->all = all.n ? all.at : NULL;
     return chosen ? chosen : sched_new(c, t, te);
 }
 
@@ -171,7 +169,8 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
     Kernel *found = map_get(k->by_text, key);
     if (found)
         return use(k, found);
-    const char *rule = NULL, *refused = NULL;
+    const char *rule = NULL;
+    Refusals    refused = {0};
     Sched      *s = tuned_schedule(k, te, anchor, target, h);
     if (s)
         rule = plan_tuned;
@@ -230,6 +229,36 @@ static void find_launches(Ctx *c, const TirModule *m, Kernel *k)
     k->flat = parts.n ? parts.at[0] : NULL;
 }
 
+/* One warning for all kernels of the model, which is about the first. */
+static void warn_of_refusals(const Kernels *k)
+{
+    const Kernel *first = NULL;
+    const char   *others = "";
+    uint32_t      more = 0;
+
+    for (uint32_t i = 0; i < k->all.n; i++) {
+        const Kernel *x = k->all.at[i];
+
+        if (!x->refused.why)
+            continue;
+        if (first)
+            more++;
+        else
+            first = x;
+    }
+    if (!first)
+        return;
+    if (more)
+        others = arena_printf(k->c->arena, " (and %u more kernel%s with rules that do not fit)",
+                              more, more > 1 ? "s" : "");
+    diag_warn(k->c->diags, W_SCHEDULE_REFUSED, first->nest->loc,
+              "rule %s does not fit kernel '%.*s': %s%s", first->refused.rule,
+              (int)strcspn(first->nest->name, "."), first->nest->name, first->refused.why, others);
+    if (more)
+        diag_hint(k->c->diags,
+                  "--explain lists the rules of each that did not fit, and the one taken");
+}
+
 bool kernels_finish(Kernels *k)
 {
     const TirModule *out;
@@ -240,6 +269,7 @@ bool kernels_finish(Kernels *k)
         if (k->all.at[i]->called)
             k->all.at[called++] = k->all.at[i];
     k->all.n = called;
+    warn_of_refusals(k);
     for (uint32_t i = 0; i < k->all.n; i++)
         funcs[i] = k->all.at[i]->nest;
     out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o, TIR_TO_PLAN);

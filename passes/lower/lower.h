@@ -35,8 +35,9 @@ typedef struct Kernel {
     uint32_t nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
     const Func *const *launches;       /* its parameters */
     const Sched       *sched;          /* NULL: none */
-    const char        *rule, *refused; /* as PlanKernel has them */
-    VEC(Sha256) workloads;             /* hashes of the unscheduled nests it came from */
+    const char        *rule;           /* as PlanKernel has it */
+    Refusals           refused;
+    VEC(Sha256) workloads; /* hashes of the unscheduled nests it came from */
     uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;

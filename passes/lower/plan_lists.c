@@ -56,7 +56,7 @@ const PlanKernel *plan_kernels(Kernels *k)
                               .te = from->sched ? from->sched->te : NULL,
                               .schedule = text.at,
                               .rule = from->rule,
-                              .refused = from->refused,
+                              .refused = from->refused.all,
                               .decisions = decisions.at,
                               .choices = choices.at,
                               .macs = from->macs,

@@ -484,7 +484,8 @@ static void run_model(const char *text, int level)
             continue;
         const TeFunc *te = te_of_func(c, call->kids[0], call, false, "kernel");
         CHECK(te != NULL);
-        const char *rule = NULL, *refused = NULL;
+        const char *rule = NULL;
+        Refusals    refused;
         Sched      *s =
             te ? schedule_kernel(c, te, anchor(call->kids[0]), native, &o, &rule, &refused) : NULL;
         if (!s || !through_passes(s, true)) {
