@@ -6,7 +6,8 @@
  * Where output cell y lies in the input is a fraction, (a*y + b) / d with whole numbers: half_pixel
  * is ((2y + 1)*in - out) / (2*out).  So positions are exact index arithmetic, and doubling by
  * nearest neighbour is y//2.  A scale that the model states as a float is a fraction as well: the
- * simplest one that rounds to it.
+ * simplest one that rounds to it.  Where a run decides sizes, a, b and d are forms, numbers if the
+ * sizes have a fixed ratio.
  *
  * Integers are interpolated in integers, where positions are rounded to whole `parts` of a cell:
  * the result is parts * parts times what lies there.
@@ -26,7 +27,7 @@ typedef struct {
     Rounding   rounding;
     double     alpha;
     const Idx *in[2];
-    int64_t    a[2], b[2], d[2]; /* position of y: (a*y + b) / d */
+    const Idx *a[2], *b[2], *d[2]; /* position of y: (a*y + b) / d */
 } Resize;
 
 static bool choice(Ctx *c, Loc loc, const char *what, const char *text, uint32_t n,
@@ -72,18 +73,19 @@ static bool fraction(double scale, int64_t *p, int64_t *q)
     return true;
 }
 
-/* size / in as a fraction, without scales: of numbers, or of forms of which one is a multiple of
- * the other. */
-static bool ratio(Ctx *c, const Idx *size, const Idx *in, int64_t *p, int64_t *q)
+/* size / in as a fraction, without scales; in lowest terms if one is a multiple of the other. */
+static void ratio(Ctx *c, const Idx *size, const Idx *in, const Idx **p, const Idx **q)
 {
-    const Idx *k;
+    const Idx *k, *one = idx_const(c->arith, 1);
+    int64_t    v;
 
-    *p = *q = 1;
-    if (idx_is_const(size, p) && idx_is_const(in, q))
-        return true;
-    if ((k = idx_div_exact(c->arith, size, in)) && idx_is_const(k, p))
-        return (*q = 1) != 0;
-    return (k = idx_div_exact(c->arith, in, size)) && idx_is_const(k, q) && (*p = 1) != 0;
+    *p = size, *q = in;
+    if (idx_is_const(size, &v) && idx_is_const(in, &v))
+        return;
+    if ((k = idx_div_exact(c->arith, size, in)) && idx_is_const(k, &v))
+        *p = k, *q = one;
+    else if ((k = idx_div_exact(c->arith, in, size)) && idx_is_const(k, &v))
+        *p = one, *q = k;
 }
 
 /* Fill in position forms: out cells of `size`, scale = p / q = out / in or as stated. */
@@ -93,38 +95,38 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, const
     static const char *const modes[] = {"half_pixel",           "align_corners",
                                         "asymmetric",           "pytorch_half_pixel",
                                         "tf_half_pixel_for_nn", "half_pixel_symmetric"};
-    int64_t                  p, q, cells = 2, in = 2;
-    bool                     numbers = idx_is_const(size, &cells);
+    Arith                   *A = c->arith;
+    const Idx               *zero = idx_const(A, 0), *one = idx_const(A, 1), *p, *q;
+    int64_t                  up = 1, down = 1;
     uint32_t                 mode;
 
-    numbers = idx_is_const(r->in[i], &in) && numbers;
     if (!choice(c, loc, "coordinate mode", a->coordinate_transformation_mode, COUNT(modes), modes,
                 &mode))
         return false;
-    if (a->scales.n && !fraction(a->scales.at[i], &p, &q))
+    if (a->scales.n && !fraction(a->scales.at[i], &up, &down))
         return error_at(c, E_TYPE, loc, "a scale of %g", a->scales.at[i]);
-    if ((!a->scales.n && !ratio(c, size, r->in[i], &p, &q)) ||
-        (!numbers && (mode == 1 || mode == 5 || (mode == 3 && size->lo <= 1))))
-        return error_at(c, E_DIM, loc, "resizing %s cells to %s has no fixed scale",
+    p = idx_const(A, up), q = idx_const(A, down);
+    if (!a->scales.n)
+        ratio(c, size, r->in[i], &p, &q);
+    if (p->lo < 1)
+        return error_at(c, E_DIM, loc, "resizing %s cells to %s, which may be none",
                         dim_text(c, r->in[i]), dim_text(c, size));
-    if (mode == 1) { /* the first and last cells coincide */
-        r->a[i] = cells > 1 ? in - 1 : 0;
-        r->b[i] = 0;
-        r->d[i] = cells > 1 ? cells - 1 : 1;
+    if (mode == 1) { /* the first and last cells coincide; of one cell only y = 0 is asked for */
+        r->a[i] = size->hi > 1 ? idx_addc(A, r->in[i], -1) : zero;
+        r->b[i] = zero;
+        r->d[i] = idx_max(A, idx_addc(A, size, -1), one);
     } else if (mode == 2) {
         r->a[i] = q;
-        r->b[i] = 0;
+        r->b[i] = zero;
         r->d[i] = p;
-    } else if (mode == 3 && cells == 1) {
-        r->a[i] = 0;
-        r->b[i] = 0;
-        r->d[i] = 1;
     } else { /* (y + 1/2) * q/p - 1/2; one without the half, one with the rest spread evenly */
-        r->a[i] = 2 * q;
-        r->b[i] = mode == 4 ? q : q - p;
-        r->d[i] = 2 * p;
+        r->a[i] = idx_mulc(A, q, 2);
+        r->b[i] = mode == 4 ? q : idx_sub(A, q, p);
+        r->d[i] = idx_mulc(A, p, 2);
+        if (mode == 3) /* one cell lies at 0 */
+            r->b[i] = idx_mul(A, r->b[i], idx_min(A, idx_addc(A, size, -1), one));
         if (mode == 5)
-            r->b[i] += in * p - cells * q;
+            r->b[i] = idx_add(A, r->b[i], idx_sub(A, idx_mul(A, r->in[i], p), idx_mul(A, size, q)));
     }
     return true;
 }
@@ -132,15 +134,16 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, const
 /* Positions in whole parts of a cell: the step from cell to cell is rounded, half up. */
 static bool in_parts(Ctx *c, Loc loc, int64_t parts, const Idx *size, uint32_t i, Resize *r)
 {
-    bool    half = r->b[i] != 0;
-    int64_t out, in;
+    int64_t out, in, a, b, d, step;
 
     if (r->method != LINEAR || parts < 2 || parts > 1 << 14 || !idx_is_const(size, &out) ||
-        !idx_is_const(r->in[i], &in) || in > 1 << 14 || out > 1 << 14)
+        !idx_is_const(r->in[i], &in) || in > 1 << 14 || out > 1 << 14 ||
+        !idx_is_const(r->a[i], &a) || !idx_is_const(r->b[i], &b) || !idx_is_const(r->d[i], &d))
         return error_at(c, E_TYPE, loc, "positions in %lld parts of a cell", (long long)parts);
-    r->a[i] = (parts * r->a[i] + r->d[i] / 2) / r->d[i];
-    r->b[i] = half ? r->a[i] / 2 - parts / 2 : 0;
-    r->d[i] = parts;
+    step = (parts * a + d / 2) / d;
+    r->a[i] = idx_const(c->arith, step);
+    r->b[i] = idx_const(c->arith, b != 0 ? step / 2 - parts / 2 : 0);
+    r->d[i] = idx_const(c->arith, parts);
     return true;
 }
 
@@ -193,7 +196,7 @@ const Type *rel_resize2d(Ctx *c, Loc loc, const void *attrs, const Type *const *
 /* The numerator of the position of y. */
 static const Idx *numerator(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
 {
-    return idx_addc(c->arith, idx_mulc(c->arith, y, r->a[i]), r->b[i]);
+    return idx_add(c->arith, idx_mul(c->arith, y, r->a[i]), r->b[i]);
 }
 
 static const Idx *clamped(Ctx *c, const Resize *r, uint32_t i, const Idx *x)
@@ -204,30 +207,30 @@ static const Idx *clamped(Ctx *c, const Resize *r, uint32_t i, const Idx *x)
 
 static const Idx *nearest(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
 {
-    const Idx *num = numerator(c, r, i, y);
-    int64_t    d = r->d[i];
+    Arith     *A = c->arith;
+    const Idx *num = numerator(c, r, i, y), *d = r->d[i], *below = idx_addc(A, d, -1);
 
     switch (r->rounding) {
     case FLOOR: break;
-    case CEIL: num = idx_addc(c->arith, num, d - 1); break;
+    case CEIL: num = idx_add(A, num, below); break;
     case PREFER_FLOOR: /* ceil(x - 1/2) = floor((2*num + d - 1) / 2d) */
-        num = idx_addc(c->arith, idx_mulc(c->arith, num, 2), d - 1);
-        d *= 2;
+        num = idx_add(A, idx_mulc(A, num, 2), below);
+        d = idx_mulc(A, d, 2);
         break;
     case PREFER_CEIL:
-        num = idx_addc(c->arith, idx_mulc(c->arith, num, 2), d);
-        d *= 2;
+        num = idx_add(A, idx_mulc(A, num, 2), d);
+        d = idx_mulc(A, d, 2);
         break;
     }
-    return clamped(c, r, i, idx_divc(c->arith, num, d));
+    return clamped(c, r, i, idx_div(A, num, d));
 }
 
 /* Weights of the cells floor(x) - taps/2 + 1 .. of one dimension. */
 static void weights(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *num, const Prim **w)
 {
     bool        whole = !dtype_is_float(t);
-    const Prim *all = prim_num(c, t, (double)r->d[i]), *one = whole ? all : prim_num(c, t, 1);
-    const Prim *f = te_number(c, t, idx_modc(c->arith, num, r->d[i]));
+    const Prim *all = te_number(c, t, r->d[i]), *one = whole ? all : prim_num(c, t, 1);
+    const Prim *f = te_number(c, t, idx_mod(c->arith, num, r->d[i]));
     double      a = r->alpha;
 
     f = whole ? f : prim_div(c, f, all);
@@ -266,7 +269,7 @@ static Taps taps_of(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *y)
 {
     Taps       p = {.n = r->method == LINEAR ? 2 : 4};
     const Idx *num = numerator(c, r, i, y);
-    const Idx *first = idx_addc(c->arith, idx_divc(c->arith, num, r->d[i]), 1 - p.n / 2);
+    const Idx *first = idx_addc(c->arith, idx_div(c->arith, num, r->d[i]), 1 - p.n / 2);
 
     weights(c, r, i, t, num, p.weight);
     for (int k = 0; k < p.n; k++)
