@@ -1,17 +1,17 @@
 /* Boxes of which the best are kept. */
 #include "frontends/calls.h"
 
-/* The best `room` of boxes [B, 4] (y, x, y, x) by scores [B] above `least` that overlap none of
- * those before by more than `overlap`: their positions [room], -1 behind the last. */
-const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, int64_t room,
-                             const Expr *overlap, const Expr *least)
+/* The best `most`, an i64, of boxes [B, 4] (y, x, y, x) by scores [B] above `least` that overlap
+ * none of those before by more than `overlap`: their positions [room], -1 behind the last. */
+const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, const Idx *room,
+                             const Expr *most, const Expr *overlap, const Expr *least)
 {
     NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
     SortAttrs              *by = ATTRS(b, SortAttrs);
     const Idx              *one = idx_const(b->c->arith, 1), *n;
     const Expr             *in[6];
 
-    if (!boxes || !scores)
+    if (!boxes || !scores || !most)
         return NULL;
     n = expr_form(scores, 0);
     in[0] = build_reshape_to(b, boxes, 3, (const Idx *[]){one, n, idx_const(b->c->arith, 4)});
@@ -19,28 +19,41 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
     by->is_ascend = false;
     by->dtype = DT_I64;
     in[2] = build1(b, "argsort", in[1], by);
-    in[3] = expr_scalar(b->c, DT_I64, (double)room);
+    in[3] = most;
     in[4] = overlap;
     in[5] = least;
-    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, room)}, 1);
-    return build_reshape(b, build_call(b, "vision.non_max_suppression", 6, in, a), 1, &room);
+    a->room = dims_dup(b->c, &room, 1);
+    return build_reshape_to(b, build_call(b, "vision.non_max_suppression", 6, in, a), 1, &room);
 }
 
-const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores, int64_t most,
-                              const Expr *overlap, const Expr *least)
+/* Room for the best of those boxes: a number unless it has no upper bound, so that dimensions which
+ * are counted in it are known to be within. */
+const Idx *build_best_room(const Build *b, const Idx *boxes, const Idx *most)
 {
-    int64_t     n, rest;
+    const Idx *room = idx_min(b->c->arith, boxes, most);
+
+    return idx_is_open(room) ? room : idx_const(b->c->arith, room->hi);
+}
+
+const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores,
+                              const Idx *most, const Expr *overlap, const Expr *least)
+{
+    Arith      *A = b->c->arith;
+    const Idx  *room, *rest;
     const Expr *at, *none;
+    int64_t     v;
 
     if (!boxes || !scores)
         return NULL;
-    n = build_dim(b, scores, 0);
-    rest = most - n;
-    at = build_best_boxes(b, boxes, scores, most < n ? most : n, overlap, least);
-    if (!at || rest <= 0)
-        return at;
-    none = build_broadcast(b, expr_scalar(b->c, DT_I64, -1), 1, &rest);
-    return build_concat(b, 2, (const Expr *[]){at, none}, 0);
+    room = build_best_room(b, expr_form(scores, 0), most);
+    at = build_best_boxes(b, boxes, scores, room, build_number(b, most), overlap, least);
+    rest = idx_sub(A, idx_is_open(most) ? most : idx_const(A, most->hi), room);
+    if (at && rest->hi > 0) {
+        rest = idx_max(A, rest, idx_const(A, 0));
+        none = build_broadcast_to(b, expr_scalar(b->c, DT_I64, -1), 1, &rest);
+        at = build_concat(b, 2, (const Expr *[]){at, none}, 0);
+    }
+    return idx_is_const(most, &v) ? at : build_slice_to(b, at, 0, idx_const(A, 0), most);
 }
 
 /* Cells at these positions, where there is one (it is not -1), else 0. */

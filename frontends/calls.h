@@ -289,11 +289,12 @@ bool random_cells(const Build *b, uint32_t rank, const int64_t *dims, int64_t *c
 
 /* ---- boxes.c ---------------------------------------------------------------------------------- */
 
-const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, int64_t room,
-                             const Expr *overlap, const Expr *least);
-/* The same for any `most`: -1 also where there are fewer boxes. */
-const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores, int64_t most,
-                              const Expr *overlap, const Expr *least);
+const Idx  *build_best_room(const Build *b, const Idx *boxes, const Idx *most);
+const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, const Idx *room,
+                             const Expr *most, const Expr *overlap, const Expr *least);
+/* The same with as many results as `most` says: -1 also where there are fewer boxes. */
+const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores,
+                              const Idx *most, const Expr *overlap, const Expr *least);
 const Expr *build_picked(const Build *b, const Expr *cells, const Expr *at, const Expr *there);
 
 /* ---- anchors.c -------------------------------------------------------------------------------- */
@@ -496,6 +497,7 @@ const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
 bool build_forms(const Build *b, const Expr *e, Dims *out);
 /* Forms as the cells of a tensor: a constant if they are numbers, or dim_values. */
 const Expr *build_values(const Build *b, const Type *t, Dims v);
+const Expr *build_number(const Build *b, const Idx *v); /* an i64 */
 /* That of such an expression; NULL: not known. */
 const Expr *build_fold_forms(const Build *b, const Expr *e);
 /* v, which is computed from `in`.  Where these are sizes and constants it is sizes, too, if its

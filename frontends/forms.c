@@ -607,6 +607,11 @@ const Expr *build_values(const Build *b, const Type *t, Dims v)
     return build_reshape_to(b, build_call(b, "dim_values", 0, NULL, a), t->n, t->dims);
 }
 
+const Expr *build_number(const Build *b, const Idx *v)
+{
+    return build_values(b, type_tensor(b->c, DT_I64, 0, NULL), (Dims){1, &v});
+}
+
 const Expr *build_fold_forms(const Build *b, const Expr *e)
 {
     Dims v;

@@ -140,14 +140,16 @@ static bool best_boxes(PtNode *n, const Expr *boxes, const Expr *scores)
 {
     const Build *b = &n->b;
     double       overlap = pt_float(n, "iou_threshold", 0.5);
-    int64_t      room;
+    const Idx   *room;
     const Expr  *at;
 
     if (expr_rank(boxes) != 2 || expr_rank(scores) != 1 || build_dim(b, boxes, 1) != 4 ||
-        (room = expr_form(scores, 0)->hi) < 1)
+        (room = expr_form(scores, 0))->hi < 1)
         return pt_error(n, E_IMPORT, "boxes are %s, scores %s", type_text(b->c, boxes->type),
                         type_text(b->c, scores->type));
-    at = build_best_boxes(b, boxes, scores, room, expr_scalar(b->c, DT_F32, overlap),
+    room = build_best_room(b, room, room);
+    at = build_best_boxes(b, boxes, scores, room, build_number(b, room),
+                          expr_scalar(b->c, DT_F32, overlap),
                           expr_scalar(b->c, DT_F32, -3.4028234663852886e38));
     return pt_done(
         n,

@@ -25,8 +25,13 @@ static bool resized(TfNode *n, const Expr *x, const char *method, const char *ha
 
     if (!x || !tf_forms(n, 1, &a->size))
         return false;
-    if (a->size.n != 2 || a->size.at[0]->lo < 1 || a->size.at[1]->lo < 1)
-        return tf_error(n, E_IMPORT, "a size of %u numbers, or below 1", a->size.n);
+    if (a->size.n != 2)
+        return tf_error(n, E_IMPORT, "a size of %u numbers", a->size.n);
+    for (uint32_t i = 0; i < 2; i++)
+        if (a->size.at[i]->lo < 1)
+            return tf_error(n, E_IMPORT, "%s %s, which %s below 1",
+                            i ? "a width of" : "a height of", dim_text(b->c, a->size.at[i]),
+                            a->size.at[i]->hi < 1 ? "is" : "may be");
     if (corners && half)
         return tf_error(n, E_IMPORT, "both align_corners and half_pixel_centers");
     a->method = method;
@@ -243,10 +248,12 @@ bool tf_non_max_suppression(TfNode *n)
     const Build *b = &n->b;
     bool         pads = n->nout > 1 && tf_int(n, "pad_to_max_output_size");
     const Expr  *overlap, *least, *at, *there, *count, *scores;
-    int64_t      most, boxes, axis = 0;
+    const Idx   *most, *boxes, *room;
+    int64_t      axis = 0;
     double       sigma = 0;
+    Dims         wanted;
 
-    if (!tf_rank(n, 0, 2, 2) || !tf_rank(n, 1, 1, 1) || !tf_number(n, 2, &most) ||
+    if (!tf_rank(n, 0, 2, 2) || !tf_rank(n, 1, 1, 1) || !tf_forms(n, 2, &wanted) ||
         !(overlap = number(n, 3)))
         return false;
     least = n->nin > 4 ? number(n, 4) : expr_scalar(b->c, DT_F32, -3.40282346638528860e38);
@@ -254,12 +261,16 @@ bool tf_non_max_suppression(TfNode *n)
         return false;
     if (n->nin > 5 && (!expr_const_f(n->in[5], &sigma) || sigma != 0))
         return tf_error(n, E_UNSUPPORTED, "scores that fade");
-    boxes = build_dim(b, n->in[1], 0);
-    if (most < 1 || most > INT32_MAX || boxes < 1)
-        return tf_error(n, E_IMPORT, "the best %lld of %lld", (long long)most, (long long)boxes);
-    most = !pads && most > boxes ? boxes : most;
+    boxes = expr_form(n->in[1], 0);
+    most = wanted.n == 1 ? wanted.at[0] : idx_const(b->c->arith, 0);
+    if (most->hi < 1 || most->hi > INT32_MAX || boxes->hi < 1)
+        return tf_error(n, E_IMPORT, "the best %s of %s", dim_text(b->c, most),
+                        dim_text(b->c, boxes));
+    room = build_best_room(b, boxes, most);
     scores = build_cast(b, n->in[1], DT_F32);
-    at = build_best_padded(b, build_cast(b, n->in[0], DT_F32), scores, most, overlap, least);
+    at = build_cast(b, n->in[0], DT_F32);
+    at = pads ? build_best_padded(b, at, scores, most, overlap, least)
+              : build_best_boxes(b, at, scores, room, build_number(b, most), overlap, least);
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;
     count = there ? build_reduce(b, "sum", build_cast(b, there, DT_I64), 1, &axis, true) : NULL;
     if (!count)
@@ -267,7 +278,7 @@ bool tf_non_max_suppression(TfNode *n)
     scores = build_picked(b, n->in[1], at, there);
     at = build_cast(b, build_by(b, "maximum", at, 0), DT_I32);
     if (!pads) {
-        const Idx *k = tf_bound_dim(n, 0, count, most), *zero = idx_const(b->c->arith, 0);
+        const Idx *k = tf_bound_dim(n, 0, count, room->hi), *zero = idx_const(b->c->arith, 0);
 
         if (!k)
             return false;

@@ -18,17 +18,19 @@ bool tflite_non_max_suppression(TfliteNode *n)
     const Build *b = &n->b;
     bool         fades = !strcmp(n->row->name, "NON_MAX_SUPPRESSION_V5");
     const Expr  *overlap, *least, *at, *there, *count;
-    int64_t      most, axis = 0;
+    int64_t      axis = 0;
     double       sigma = 0;
+    Dims         most;
 
-    if (!tflite_rank(n, 0, 2, 2) || !tflite_rank(n, 1, 1, 1) || !tflite_number(n, 2, &most) ||
+    if (!tflite_rank(n, 0, 2, 2) || !tflite_rank(n, 1, 1, 1) || !tflite_forms(n, 2, &most) ||
         !(overlap = number(n, 3)) || !(least = number(n, 4)))
         return false;
     if (fades && (!expr_const_f(n->in[5], &sigma) || sigma != 0))
         return tflite_error(n, E_UNSUPPORTED, "scores that fade");
-    if (most < 1 || most > INT32_MAX)
-        return tflite_error(n, E_IMPORT, "the best %lld", (long long)most);
-    at = build_best_padded(b, n->in[0], n->in[1], most, overlap, least);
+    if (most.n != 1 || most.at[0]->hi < 1 || most.at[0]->hi > INT32_MAX)
+        return tflite_error(n, E_IMPORT, "the best %s",
+                            most.n == 1 ? dim_text(b->c, most.at[0]) : "of no number");
+    at = build_best_padded(b, n->in[0], n->in[1], most.at[0], overlap, least);
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;
     count = there ? build_reduce(b, "sum", build_cast(b, there, DT_I32), 1, &axis, false) : NULL;
     if (!count)
@@ -167,6 +169,7 @@ bool tflite_detection_postprocess(TfliteNode *n)
     const Build *b = &n->b;
     const Expr  *boxes, *scores, *top, *at, *there, *classes, *values;
     int64_t      B, C, most, each, axis = 1;
+    const Idx   *room;
     TopKAttrs   *k = ATTRS(b, TopKAttrs);
     FlexMap      m;
 
@@ -197,8 +200,9 @@ bool tflite_detection_postprocess(TfliteNode *n)
     top = build1(b, "topk", scores, k);
     values = build_proj(b, top, 0);
     classes = build_proj(b, top, 1);
-    at = build_best_boxes(b, boxes, build_reduce(b, "max", scores, 1, &axis, false), most,
-                          f32(b, flex_number(&m, "nms_iou_threshold", 0.5)),
+    room = idx_const(b->c->arith, most);
+    at = build_best_boxes(b, boxes, build_reduce(b, "max", scores, 1, &axis, false), room,
+                          build_number(b, room), f32(b, flex_number(&m, "nms_iou_threshold", 0.5)),
                           f32(b, flex_number(&m, "nms_score_threshold", 0)));
     if (!at || !values || !classes)
         return false;
