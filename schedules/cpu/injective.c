@@ -410,16 +410,16 @@ static bool parallel_rows(Sched *s, const char *block)
            try_step(s, "parallel %%%s.u", block);
 }
 
-/* The loop over vectors of a block, as `vector_marks` left it; `name` of it with so many of them
- * written out. */
+/* The loop over vectors of a block, as `vector_marks` left it, if there is one; `name` of it with
+ * so many of them written out. */
 static const char *vectors_loop(Sched *s, const char *block, int64_t vectors)
 {
     const Stmt *b = sched_block(s, block);
 
     if (cells_choose(b))
         return b->u.block.iter[b->u.block.nspatial - 1]->name;
-    if (vectors > 1 && step(s, "split %%%s.vo by %lld -> %%%s.vs, %%%s.vu", block,
-                            (long long)vectors, block, block)) {
+    if (vectors > 1 && try_step(s, "split %%%s.vo by %lld -> %%%s.vs, %%%s.vu", block,
+                                (long long)vectors, block, block)) {
         step(s, "unroll %%%s.vu", block);
         return "vs";
     }
