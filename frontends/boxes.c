@@ -26,17 +26,15 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
     return build_reshape_to(b, build_call(b, "vision.non_max_suppression", 6, in, a), 1, &room);
 }
 
-/* Room for the best of those boxes: a number unless it has no upper bound, so that dimensions which
- * are counted in it are known to be within. */
-const Idx *build_best_room(const Build *b, const Idx *boxes, const Idx *most)
+/* Room for the best of those boxes, within which a run counts them. */
+const Idx *build_best_room(const Build *b, const Shapes *s, const Idx *boxes, const Idx *most)
 {
-    const Idx *room = idx_min(b->c->arith, boxes, most);
-
-    return idx_is_open(room) ? room : idx_const(b->c->arith, room->hi);
+    return shapes_most(s, idx_min(b->c->arith, boxes, most));
 }
 
-const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores,
-                              const Idx *most, const Expr *overlap, const Expr *least)
+const Expr *build_best_padded(const Build *b, const Shapes *s, const Expr *boxes,
+                              const Expr *scores, const Idx *most, const Expr *overlap,
+                              const Expr *least)
 {
     Arith      *A = b->c->arith;
     const Idx  *room, *rest;
@@ -45,9 +43,9 @@ const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *sco
 
     if (!boxes || !scores)
         return NULL;
-    room = build_best_room(b, expr_form(scores, 0), most);
+    room = build_best_room(b, s, expr_form(scores, 0), most);
     at = build_best_boxes(b, boxes, scores, room, build_number(b, most), overlap, least);
-    rest = idx_sub(A, idx_is_open(most) ? most : idx_const(A, most->hi), room);
+    rest = idx_sub(A, shapes_most(s, most), room);
     if (at && rest->hi > 0) {
         rest = idx_max(A, rest, idx_const(A, 0));
         none = build_broadcast_to(b, expr_scalar(b->c, DT_I64, -1), 1, &rest);

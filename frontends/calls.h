@@ -248,13 +248,13 @@ const Expr *build_unravel_index(const Build *b, const Expr *x, Ints dims);
 /* Gives the dimension that holds this number, `total` of shape [1], from 0 to `most`; NULL with an
  * error. */
 typedef struct {
-    const Idx *(*fn)(void *user, const Expr *total, int64_t most);
+    const Idx *(*fn)(void *user, const Expr *total, const Idx *most);
     void *user;
 } BoundDim;
 /* How a frontend makes one: the dimension `name`, for which --dim may give bounds; *bind is the
  * bind_dims that build_module puts around the results. */
 const Idx *build_bound_dim(const Build *b, Shapes *s, const char *name, const Expr *total,
-                           int64_t most, const Expr **bind);
+                           const Idx *most, const Expr **bind);
 /* Positions of cells that are not 0, [k, rank], i64. */
 const Expr *build_find(const Build *b, const BoundDim *bound, const Expr *x);
 /* Values in the order in which they come first, and of each cell the number of its value, i64. */
@@ -289,12 +289,13 @@ bool random_cells(const Build *b, uint32_t rank, const int64_t *dims, int64_t *c
 
 /* ---- boxes.c ---------------------------------------------------------------------------------- */
 
-const Idx  *build_best_room(const Build *b, const Idx *boxes, const Idx *most);
+const Idx  *build_best_room(const Build *b, const Shapes *s, const Idx *boxes, const Idx *most);
 const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, const Idx *room,
                              const Expr *most, const Expr *overlap, const Expr *least);
 /* The same with as many results as `most` says: -1 also where there are fewer boxes. */
-const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores,
-                              const Idx *most, const Expr *overlap, const Expr *least);
+const Expr *build_best_padded(const Build *b, const Shapes *s, const Expr *boxes,
+                              const Expr *scores, const Idx *most, const Expr *overlap,
+                              const Expr *least);
 const Expr *build_picked(const Build *b, const Expr *cells, const Expr *at, const Expr *there);
 
 /* ---- anchors.c -------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ typedef struct {
     VEC(const char *) names;  /* of the model's dimensions */
     VEC(const char *) inputs; /* that were seen */
     VEC(MissingDim) missing;
+    AtomSet *decided; /* dimensions that values of the run decide (build_bound_dim) */
 } Shapes;
 
 Shapes shapes_new(Ctx *c, const ImportOptions *o);
@@ -58,6 +59,9 @@ bool shapes_given(Shapes *s, const char *name, int64_t *lo, int64_t *hi);
 void shapes_bound(Shapes *s, Loc loc, const char *name, int64_t lo, int64_t hi);
 /* The same of dimensions that were left for later. */
 bool shapes_check_dims(Shapes *s, Loc loc);
+/* The most that a size can be: a number, or where there is none a form over dimensions of the
+ * caller. */
+const Idx *shapes_most(const Shapes *s, const Idx *size);
 /* A name that says no more than that the size is not known. */
 bool shapes_placeholder(const char *name);
 /* For a module whose types are known: do the shapes given for its inputs agree with them? */

@@ -12,7 +12,7 @@ static const Expr *positions(const Build *b, const BoundDim *bound, const Expr *
 
     sum = build1(b, "cumsum", ones, NULL);
     total = build_reduce(b, "sum", ones, 1, (int64_t[]){0}, true);
-    if (!sum || !total || !(k = bound->fn(bound->user, total, cells->hi)))
+    if (!sum || !total || !(k = bound->fn(bound->user, total, cells)))
         return NULL;
     /* Those that are not set go behind the end. */
     to = build_where(b, flags, build_by(b, "subtract", sum, 1),
@@ -23,15 +23,24 @@ static const Expr *positions(const Build *b, const BoundDim *bound, const Expr *
 }
 
 const Idx *build_bound_dim(const Build *b, Shapes *s, const char *name, const Expr *total,
-                           int64_t most, const Expr **bind)
+                           const Idx *most, const Expr **bind)
 {
     BindDimsAttrs *a = ATTRS(b, BindDimsAttrs);
     const Idx     *k;
-    int64_t        lo = 0, hi = most;
+    const Atom    *dim;
+    int64_t        lo = 0, hi;
 
-    if (shapes_given(s, name, &lo, &hi) && (lo < 0 || hi > most))
-        return build_error(b, E_DIM, "dimension '%s' is at most %lld", name, (long long)most);
-    k = lo < hi ? dim_var(b->c, name, lo, hi) : idx_const(b->c->arith, lo);
+    most = shapes_most(s, most);
+    hi = most->hi;
+    if (shapes_given(s, name, &lo, &hi)) {
+        if (lo < 0 || hi > most->hi)
+            return build_error(b, E_DIM, "dimension '%s' is at most %s", name,
+                               dim_text(b->c, most));
+        most = idx_const(b->c->arith, hi);
+    }
+    k = lo < hi ? dim_within(b->c, name, lo, most) : idx_const(b->c->arith, lo);
+    if (idx_is_atom(k, &dim))
+        atomset_add(s->decided, dim);
     a->dims = dims_dup(b->c, &k, 1);
     return (*bind = build1(b, "bind_dims", total, a)) ? k : NULL;
 }

@@ -90,7 +90,10 @@ static bool fits(DType t, const Idx *x)
 
         return x->lo >= -most && x->hi <= most;
     }
-    return (double)x->lo >= dtype_min(t) && (double)x->hi <= dtype_max(t);
+    /* Sizes without an upper bound are not known to be beyond: frameworks that hold shapes in 32
+     * bits have no larger ones. */
+    return (double)x->lo >= dtype_min(t) &&
+           ((double)x->hi <= dtype_max(t) || (t.bits >= 32 && idx_is_open(x)));
 }
 
 static Cell cast(Arith *A, DType t, Cell a)

@@ -25,7 +25,8 @@ Shapes shapes_new(Ctx *c, const ImportOptions *o)
                 .o = o,
                 .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1),
                 .used_dims = NEW_ARRAY(c->arena, bool, o->ndims + 1),
-                .later = NEW_ARRAY(c->arena, bool, o->ndims + 1)};
+                .later = NEW_ARRAY(c->arena, bool, o->ndims + 1),
+                .decided = atomset_new(c->arena)};
 
     for (uint32_t i = 0; i < o->ndims; i++) {
         const ImportDim *d = &o->dims[i];
@@ -109,6 +110,15 @@ static const Idx *form_of(Shapes *s, const char *text)
     const Idx  *x = idx_parse(s->c->arith, &at, &how);
 
     return x && !*at ? x : NULL;
+}
+
+const Idx *shapes_most(const Shapes *s, const Idx *size)
+{
+    Arith *A = s->c->arith;
+
+    if (idx_is_open(size))
+        size = idx_most(A, size, s->decided);
+    return idx_is_open(size) ? size : idx_const(A, size->hi);
 }
 
 /* What --dim says of dimension i of an input: by its name, by its place, or of all that are left.

@@ -24,7 +24,7 @@ typedef struct {
     uint32_t result;
 } Counted;
 
-static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, const Idx *most)
 {
     Counted    *of = user;
     C2Node     *n = of->n;

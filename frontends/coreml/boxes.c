@@ -212,7 +212,7 @@ typedef struct {
     const Build *b;
 } Bound;
 
-static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, const Idx *most)
 {
     Bound      *u = user;
     const Expr *bind;
@@ -262,7 +262,7 @@ bool cml_suppression_model(CmlImport *im, CmlScope *features, const CmlSuppressi
     at = build_reshape(&b, at, 1, &B);
     count = build_by(&b, "greater_equal", at, 0);
     count = count ? build_reduce(&b, "sum", build_cast(&b, count, DT_I64), 1, &axis, true) : NULL;
-    if (!count || !(k = bound.fn(bound.user, count, B)))
+    if (!count || !(k = bound.fn(bound.user, count, idx_const(im->c->arith, B))))
         return false;
     at = build_slice_to(&b, at, 0, idx_const(im->c->arith, 0), k);
     out[0] = build_take(&b, scores->e, at, 0);

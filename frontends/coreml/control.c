@@ -74,7 +74,7 @@ bool cml_states_end(CmlImport *im)
     return true;
 }
 
-const Idx *cml_bound(void *user, const Expr *total, int64_t most)
+const Idx *cml_bound(void *user, const Expr *total, const Idx *most)
 {
     CmlNode    *n = user;
     const Expr *bind;

@@ -542,7 +542,7 @@ bool cml_done_at(CmlNode *n, uint32_t i, const Expr *y);
 bool cml_done_seq(CmlNode *n, uint32_t i, const Expr *y, int64_t seq);
 bool cml_done_image(CmlNode *n, const Expr *y);
 bool cml_done_image_at(CmlNode *n, uint32_t i, const Expr *y);
-const Idx *cml_bound(void *user, const Expr *total, int64_t most); /* of BoundDim */
+const Idx *cml_bound(void *user, const Expr *total, const Idx *most); /* of BoundDim */
 
 /* ---- shared by converters ----------------------------------------------------------------------------------- */
 

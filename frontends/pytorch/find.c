@@ -29,7 +29,7 @@ Shapes pt_shapes(Ctx *c, const ImportOptions *o)
 }
 
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
-static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, const Idx *most)
 {
     PtNode     *n = user;
     const char *name = bound_name(n);
@@ -56,7 +56,7 @@ const Idx *pt_decided_dim(PtNode *n, const Expr *total, int64_t usual)
                   n->p->name, (long long)usual);
         diag_hint(n->b.c->diags, "--dim %s=1..%lld says what it may be", name, (long long)usual);
     }
-    k = bound_dim(n, total, hi);
+    k = bound_dim(n, total, idx_const(n->b.c->arith, hi));
     return k ? idx_max(n->b.c->arith, k, idx_const(n->b.c->arith, 1)) : NULL;
 }
 
@@ -168,7 +168,8 @@ bool aten_bincount(PtNode *n)
     }
     x = build_cast(b, x, DT_I64);
     total = build_by(b, "add", build_reduce(b, "max", x, 1, (int64_t[]){0}, true), 1);
-    if (!total || !(k = bound_dim(n, build_by(b, "maximum", total, (double)least), hi)))
+    total = total ? build_by(b, "maximum", total, (double)least) : NULL;
+    if (!total || !(k = bound_dim(n, total, idx_const(b->c->arith, hi))))
         return false;
     weights = weights ? weights : expr_scalar(b->c, DT_I64, 1);
     weights = build_broadcast_to(b, weights, 1, expr_forms(x).at);

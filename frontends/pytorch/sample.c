@@ -147,7 +147,7 @@ static bool best_boxes(PtNode *n, const Expr *boxes, const Expr *scores)
         (room = expr_form(scores, 0))->hi < 1)
         return pt_error(n, E_IMPORT, "boxes are %s, scores %s", type_text(b->c, boxes->type),
                         type_text(b->c, scores->type));
-    room = build_best_room(b, room, room);
+    room = build_best_room(b, &n->im->shapes, room, room);
     at = build_best_boxes(b, boxes, scores, room, build_number(b, room),
                           expr_scalar(b->c, DT_F32, overlap),
                           expr_scalar(b->c, DT_F32, -3.4028234663852886e38));

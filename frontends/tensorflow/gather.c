@@ -222,7 +222,7 @@ bool tf_matrix_band_part(TfNode *n)
 /* ---- what a run counts ------------------------------------------------------------------------------ */
 
 /* The dimension that holds this number. */
-static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, const Idx *most)
 {
     TfNode *n = user;
 

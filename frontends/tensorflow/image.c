@@ -263,13 +263,13 @@ bool tf_non_max_suppression(TfNode *n)
         return tf_error(n, E_UNSUPPORTED, "scores that fade");
     boxes = expr_form(n->in[1], 0);
     most = wanted.n == 1 ? wanted.at[0] : idx_const(b->c->arith, 0);
-    if (most->hi < 1 || most->hi > INT32_MAX || boxes->hi < 1)
+    if (most->hi < 1 || idx_usual(most) > INT32_MAX || boxes->hi < 1)
         return tf_error(n, E_IMPORT, "the best %s of %s", dim_text(b->c, most),
                         dim_text(b->c, boxes));
-    room = build_best_room(b, boxes, most);
+    room = build_best_room(b, &n->im->shapes, boxes, most);
     scores = build_cast(b, n->in[1], DT_F32);
     at = build_cast(b, n->in[0], DT_F32);
-    at = pads ? build_best_padded(b, at, scores, most, overlap, least)
+    at = pads ? build_best_padded(b, &n->im->shapes, at, scores, most, overlap, least)
               : build_best_boxes(b, at, scores, room, build_number(b, most), overlap, least);
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;
     count = there ? build_reduce(b, "sum", build_cast(b, there, DT_I64), 1, &axis, true) : NULL;
@@ -278,7 +278,7 @@ bool tf_non_max_suppression(TfNode *n)
     scores = build_picked(b, n->in[1], at, there);
     at = build_cast(b, build_by(b, "maximum", at, 0), DT_I32);
     if (!pads) {
-        const Idx *k = tf_bound_dim(n, 0, count, room->hi), *zero = idx_const(b->c->arith, 0);
+        const Idx *k = tf_bound_dim(n, 0, count, room), *zero = idx_const(b->c->arith, 0);
 
         if (!k)
             return false;

@@ -234,7 +234,7 @@ bool tf_forms(const TfNode *n, uint32_t i, Dims *out)
            unknown(n, i);
 }
 
-const Idx *tf_bound_dim(TfNode *n, uint32_t i, const Expr *total, int64_t most)
+const Idx *tf_bound_dim(TfNode *n, uint32_t i, const Expr *total, const Idx *most)
 {
     const char *name = intern_printf(n->b.c->strings, "%s.%u", n->op->name, i);
     const Expr *bind;

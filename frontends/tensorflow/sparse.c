@@ -209,7 +209,7 @@ bool tf_sparse_fill_empty_rows(TfNode *n)
     at = put_rows(b, at, place, build_cast(b, n->in[0], DT_I64));
     values = put_rows(b, build_broadcast_to(b, n->in[3], 1, &room), place, n->in[1]);
     total = build_reduce(b, "sum", build_by(b, "maximum", count, 1), 1, (int64_t[]){0}, true);
-    if (!at || !values || !total || !(k = tf_bound_dim(n, 0, total, room->hi)))
+    if (!at || !values || !total || !(k = tf_bound_dim(n, 0, total, room)))
         return false;
     return tf_put(n, 3, place) &&
            tf_put(n, 2, build2(b, "equal", count, build_scalar(b, count, 0), NULL)) &&

@@ -446,7 +446,7 @@ bool tf_ints(const TfNode *n, uint32_t i, Ints *out);
 bool tf_number(const TfNode *n, uint32_t i, int64_t *out);
 bool tf_forms(const TfNode *n, uint32_t i, Dims *out);
 /* The dimension of output i that holds this number, `total` of shape [1], from 0 to `most`. */
-const Idx *tf_bound_dim(TfNode *n, uint32_t i, const Expr *total, int64_t most);
+const Idx *tf_bound_dim(TfNode *n, uint32_t i, const Expr *total, const Idx *most);
 
 /* The converters of ops.def, and that of nodes whose operator is a function's name. */
 bool tf_call_by_name(TfNode *n);

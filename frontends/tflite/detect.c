@@ -27,10 +27,10 @@ bool tflite_non_max_suppression(TfliteNode *n)
         return false;
     if (fades && (!expr_const_f(n->in[5], &sigma) || sigma != 0))
         return tflite_error(n, E_UNSUPPORTED, "scores that fade");
-    if (most.n != 1 || most.at[0]->hi < 1 || most.at[0]->hi > INT32_MAX)
+    if (most.n != 1 || most.at[0]->hi < 1 || idx_usual(most.at[0]) > INT32_MAX)
         return tflite_error(n, E_IMPORT, "the best %s",
                             most.n == 1 ? dim_text(b->c, most.at[0]) : "of no number");
-    at = build_best_padded(b, n->in[0], n->in[1], most.at[0], overlap, least);
+    at = build_best_padded(b, &n->im->shapes, n->in[0], n->in[1], most.at[0], overlap, least);
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;
     count = there ? build_reduce(b, "sum", build_cast(b, there, DT_I32), 1, &axis, false) : NULL;
     if (!count)

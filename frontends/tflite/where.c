@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
-static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, const Idx *most)
 {
     TfliteNode *n = user;
     const char *name = intern_printf(n->b.c->strings, "%s.0", tflite_out(n, 0)->name);

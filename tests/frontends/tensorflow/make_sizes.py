@@ -14,8 +14,8 @@ FOLDER = os.path.join(HERE, "sizes")
 CASES = {}
 
 
-def case(options):
-    """A function of a Model and of the sizes of its image: None while the graph is made."""
+def case(*options):
+    """A function of a Model and its image, which is compiled with each of the options."""
     def add(f):
         CASES[f.__name__] = (f, options)
         return f
@@ -29,7 +29,7 @@ def halved(x, w, times=1):
     return x
 
 
-@case("--dim H=33..96 --dim W=33..96 --shape x:0:[1,H,W,3]")
+@case("--dim H=33..96 --dim W=33..96", "--dim H=1.. --dim W=1..")
 def pyramid(m, x):
     """Two levels of a pyramid: one of (H + 15) // 16 rows, the other of (H + 31) // 32, which is resized to the first."""
     fine = halved(halved(x, m.f32(3, 3, 3, 4)), m.f32(3, 3, 4, 4, lo=-0.4, hi=0.4), 3)
@@ -42,7 +42,7 @@ def pyramid(m, x):
     m.out("back", coarse - raw.ResizeBilinear(images=fine, size=tf.shape(coarse)[1:3], half_pixel_centers=True))
 
 
-@case("--dim H=9..40 --dim W=9..40 --shape x:0:[1,H,W,3]")
+@case("--dim H=9..40 --dim W=9..40", "--dim H=1.. --dim W=1..")
 def best(m, x):
     """As many of the boxes as there are, at most: the size of the image decides how many are looked at."""
     x = halved(halved(x, m.f32(3, 3, 3, 4)), m.f32(3, 3, 4, 4))
@@ -69,7 +69,7 @@ def main():
     os.makedirs(FOLDER, exist_ok=True)
     lines = []
     for name, (f, options) in CASES.items():
-        lines.append(f"{name} {len(SIZES[name])} {options}")
+        lines += [f"{name} {len(SIZES[name])} {o} --shape x:0:[1,H,W,3]" for o in options]
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
         m = Model(name)
