@@ -48,9 +48,10 @@ static int open_input(Diags *d, const char *path, struct stat *st)
 {
     int         fd = strcmp(path, "-") == 0 ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
     const char *why = NULL;
+    int         error = fd < 0 || fstat(fd, st) ? errno : 0;
 
-    if (fd < 0 || fstat(fd, st))
-        why = strerror(errno);
+    if (error)
+        why = strerror(error);
     else if (S_ISDIR(st->st_mode))
         why = strerror(EISDIR);
     else if (is_endless(fd, st))
@@ -58,6 +59,8 @@ static int open_input(Diags *d, const char *path, struct stat *st)
     if (!why)
         return fd;
     diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path, why);
+    if (error == ENOENT || error == ENOTDIR)
+        file_missing(d, path, true);
     if (fd >= 0)
         close(fd);
     return -1;

@@ -32,9 +32,23 @@
 
 enum { LEFT_SECONDS = 3600 };
 
+/* What a temporary is to become. */
+static const char *final_name(Arena *a, const char *path)
+{
+    const char *mark = arena_printf(a, ".tmp-%ld-", (long)getpid()), *at = strstr(path, mark);
+
+    return at ? arena_printf(a, "%.*s", (int)(at - path), path) : path;
+}
+
 static bool io_error(Diags *d, const char *path)
 {
-    return diag_error(d, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path, strerror(errno));
+    int error = errno;
+
+    path = final_name(diag_arena(d), path);
+    diag_error(d, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path, strerror(error));
+    if (error == ENOENT || error == ENOTDIR)
+        file_missing(d, path, false);
+    return false;
 }
 
 static bool write_all(int fd, Bytes content)

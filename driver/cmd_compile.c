@@ -86,9 +86,13 @@ static bool choose(Build *b, uint32_t *set)
 
     *set = o->emit;
     if (!*set) {
-        if (out && by == PRODUCT_COUNT)
-            return diag_error(c->diags, E_USAGE, NO_LOC,
-                              "the suffix of '%s' names no product; say which with --emit=", out);
+        if (out && by == PRODUCT_COUNT) {
+            diag_error(c->diags, E_USAGE, NO_LOC,
+                       "the suffix of '%s' names no product; say which with --emit=", out);
+            diag_hint(c->diags,
+                      "usual ones are .o, .a, .so and .tar; --help has what --emit= takes");
+            return false;
+        }
         *set = 1u << (out ? by : o->compile.layout ? PRODUCT_TAR : PRODUCT_OBJECT);
     }
     /* Where nobody says -o FILE.o, an object is what the target has for one. */

@@ -2,7 +2,9 @@
  * to standard error; the exit statuses are those of the errors in base/diag.def. */
 #include "driver/build.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { STATUS_INTERNAL = 70 };
 
@@ -26,6 +28,15 @@ static int run(Driver *driver, int argc, char **argv)
     return o->command->run(driver);
 }
 
+/* What was printed on the way has arrived. */
+static void check_output(Diags *d)
+{
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !diag_errors(d))
+        diag_error(d, E_IO, NO_LOC, "cannot write 'standard output': %s",
+                   errno ? strerror(errno) : "some of it is lost");
+}
+
 int main(int argc, char **argv)
 {
     jmp_buf oom;
@@ -44,6 +55,7 @@ int main(int argc, char **argv)
     driver.diags = diags_new(driver.arena);
     driver.progress = progress_new(driver.arena);
     status = run(&driver, argc, argv);
+    check_output(driver.diags);
     progress_end(driver.progress);
     messages = strbuf(driver.arena);
     diag_color(driver.diags, color_wanted(driver.opt.color));

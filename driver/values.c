@@ -46,8 +46,13 @@ static bool read_npz(Session *s, const char *path, uint32_t *n, Array **out)
 {
     Bytes file;
 
-    return file_map(s->driver->diags, path, &file) &&
-           npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out);
+    if (!file_map(s->driver->diags, path, &file))
+        return false;
+    if (npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out))
+        return true;
+    diag_hint(s->driver->diags,
+              "tensors are an .npz (numpy.savez), or a folder of input_0.pb .. and output_0.pb ..");
+    return false;
 }
 
 /* An input or output of a model, as files have it. */
@@ -103,11 +108,13 @@ static bool read_folder(Session *s, const char *folder, const char *what, uint32
     const char *path;
     Bytes       file;
     uint32_t    i;
+    bool        found = false;
 
     for (i = 0; i < nslots; i++) {
         FileValue v = {is_optional(slots[i].kind), is_sequence(slots[i].kind), .name = ""};
 
         path = arena_printf(a, "%s/%s_%u.pb", folder, what, i);
+        found |= access(path, F_OK) == 0;
         if (!slots[i].name)
             continue;
         if (access(path, F_OK)) {
@@ -121,6 +128,13 @@ static bool read_folder(Session *s, const char *folder, const char *what, uint32
     }
     *n = all.n;
     *out = all.at;
+    if (nslots && !found && !all.n) {
+        diag_error(d, E_RUN, (Loc){.file = folder}, "no %s_0.pb is in the folder '%s'", what,
+                   folder);
+        diag_hint(d, "a folder holds tensors as ONNX stores them, %s_0.pb ..; others are an .npz",
+                  what);
+        return false;
+    }
     unpack(s, *n, *out);
     path = arena_printf(a, "%s/%s_%u.pb", folder, what, i);
     return access(path, F_OK) || diag_error(d, E_RUN, (Loc){.file = path}, "the model has %u %s%s",
