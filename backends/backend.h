@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     uint32_t    kind;     /* TVMCC_DEVICE_x: which driver of the run-time library it wants */
     const char *title;    /* "OpenCL" */
-    const char *packages; /* that bring a driver for a device, for people */
+    const char *packages; /* that bring a driver for a device, for people; NULL: none can */
     const char *options;  /* of module_load */
     uint32_t    threads, most_threads; /* of a block: where the target says nothing, and at most */
     uint32_t    most_shared;           /* bytes of a block; 0: the first model's */

@@ -224,8 +224,11 @@ bool product_label_lines(Diags *d, Arena *a, const char *path, Bytes text, TextL
         size_t         n = end ? (size_t)(end - text.at) - at : text.n - at;
         size_t         keep = n && text.at[at + n - 1] == '\r' ? n - 1 : n;
 
-        if (out->n == MAX_LABELS || memchr(text.at + at, 0, n))
-            return diag_error(d, E_USAGE, (Loc){.file = path}, "this is no file of labels");
+        if (out->n == MAX_LABELS || memchr(text.at + at, 0, n)) {
+            diag_error(d, E_USAGE, (Loc){.file = path}, "this is no file of labels");
+            diag_hint(d, "it is text with a name on each line");
+            return false;
+        }
         vec_push(a, out, arena_printf(a, "%.*s", (int)keep, (const char *)text.at + at));
         at += n + 1;
     }

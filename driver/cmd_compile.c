@@ -89,8 +89,7 @@ static bool choose(Build *b, uint32_t *set)
         if (out && by == PRODUCT_COUNT) {
             diag_error(c->diags, E_USAGE, NO_LOC,
                        "the suffix of '%s' names no product; say which with --emit=", out);
-            diag_hint(c->diags,
-                      "usual ones are .o, .a, .so and .tar; --help has what --emit= takes");
+            diag_hint(c->diags, "usual ones are .o, .a, .so and .tar; --help=emit lists all");
             return false;
         }
         *set = 1u << (out ? by : o->compile.layout ? PRODUCT_TAR : PRODUCT_OBJECT);

@@ -148,7 +148,10 @@ static void row(Columns *t, const char *name, const char *text)
 static void line(Arena *a, Columns *t, const char *name, const char *found, const char *purpose,
                  const char *packages)
 {
-    row(t, name, found ? found : arena_printf(a, "-  %s: apt-get install %s", purpose, packages));
+    const char *hint = packages ? arena_printf(a, "apt-get install %s", packages)
+                                : "there is none for this system";
+
+    row(t, name, found ? found : arena_printf(a, "-  %s: %s", purpose, hint));
 }
 
 static void heading(Columns *t, const char *name, const char *text)

@@ -66,6 +66,9 @@ void *no_tensor(Ctx *c, Loc loc, const char *name, uint32_t n, const char *const
     error_at(c, E_IMPORT, loc, "the model has no tensor '%s'", name);
     if (near)
         diag_hint(c->diags, "did you mean '%s'?", near);
+    else if (n)
+        diag_hint(c->diags, "it has %u tensor%s, %s'%s'", n, n > 1 ? "s" : "",
+                  n > 1 ? "the last of them " : "", names[n - 1]);
     return NULL;
 }
 #define no_tensor(...) null_of(no_tensor(__VA_ARGS__))

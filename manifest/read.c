@@ -363,20 +363,28 @@ static bool fill_field(Read *r, const Field *f, Loc key, const Node *n, void *sl
     return false;
 }
 
-static bool unknown_key(Read *r, const Record *rec, const char *what, const Node *key)
+/* The key that is spelt nearly so. */
+static const char *closest_key(Read *r, const Record *rec, const char *text)
 {
-    const char **names = NEW_ARRAY(r->v.a, const char *, rec->n), *closest;
+    const char **names = NEW_ARRAY(r->v.a, const char *, rec->n);
 
     for (uint32_t i = 0; i < rec->n; i++)
         names[i] = rec->fields[i].key;
+    return str_closest(text, names, rec->n);
+}
+
+static bool unknown_key(Read *r, const Record *rec, const char *what, const Node *key)
+{
+    const char *closest = closest_key(r, rec, key->text);
+
     diag_error(r->v.d, E_MANIFEST_KEY, key->loc, "%s has no key '%.60s'", what, key->text);
-    if ((closest = str_closest(key->text, names, rec->n))) {
+    if (closest) {
         diag_hint(r->v.d, "did you mean '%s'?", closest);
     } else {
         StrBuf all = strbuf(r->v.a);
 
         for (uint32_t i = 0; i < rec->n; i++)
-            str_printf(&all, "%s%s", i ? ", " : "", names[i]);
+            str_printf(&all, "%s%s", i ? ", " : "", rec->fields[i].key);
         diag_hint(r->v.d, "it has %s", all.at);
     }
     return false;
@@ -391,7 +399,19 @@ static bool has_key(const Entries *e, const char *key)
     return false;
 }
 
-/* A key that is there with a wrong value had its error. */
+/* Is there a key that was taken for a misspelt `key`? */
+static bool has_misspelt(Read *r, const Record *rec, const Entries *e, const char *key)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        const char *is = node_of(e->at[i].key)->text;
+
+        if (!record_field(rec, is) && closest_key(r, rec, is) == key)
+            return true;
+    }
+    return false;
+}
+
+/* A key that is there with a wrong value, or misspelt, had its error. */
 static bool missing_keys(Read *r, const Record *rec, const char *what, Loc loc, const Entries *e,
                          const void *out)
 {
@@ -401,7 +421,7 @@ static bool missing_keys(Read *r, const Record *rec, const char *what, Loc loc, 
         const Field  *f = &rec->fields[i];
         const ManAny *any = (const void *)((const char *)out + f->offset);
 
-        if (f->required && !any->given && !has_key(e, f->key))
+        if (f->required && !any->given && !has_key(e, f->key) && !has_misspelt(r, rec, e, f->key))
             ok = diag_error(r->v.d, E_MANIFEST_KEY, loc, "%s has no '%s'", what, f->key);
     }
     return ok;

@@ -16,7 +16,6 @@ static const DeviceModel models[] = {
 static const Device metal = {
     .kind = TVMCC_DEVICE_METAL,
     .title = "Metal",
-    .packages = "macOS or iOS",
     .options = "",
     .one_warp = true,
     .threads = 256,

@@ -14,6 +14,7 @@ run() { env -i VK_ICD_FILENAMES=/nonexistent HOME="$work/home" PATH="$work/bin" 
 run || bad "status $?"
 [ ! -s err ] || { cat err; bad "messages"; }
 grep -qE "^ninja +$work/bin/ninja$" out || bad "ninja is not found"
+grep -qE '^Metal +-  no libMetal.so: there is none for this system$' out || [ "$(uname)" = Darwin ] || bad "Metal is something to install"
 grep -qE '^cmake +-  projects with add_tvm_model\(\): apt-get install cmake$' out || bad "cmake is found"
 grep -qE '^thumbv7em-none-eabi +no emulator: apt-get install qemu-system-arm$' out || bad "an emulator is found"
 grep -qE "^cache +$work/home/.cache/tvmcc: 0 kernels, 0.0 MiB of 2048 MiB$" out || bad "the cache"
