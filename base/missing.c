@@ -3,8 +3,8 @@
  *     tvmcc: error: cannot read 'models/digit.onnx': No such file or directory
  *     hint: did you mean 'models/digits.onnx'?
  *
- * A folder on the way that is not there is named, else the file beside it with the same ending that
- * is spelt nearly so; of several the first in the order of their names. */
+ * A folder on the way that is not there is named, else the file beside it that is spelt nearly so,
+ * with the same ending if there is one; of several the first in the order of their names. */
 #include "base/base.h"
 
 #include <dirent.h>
@@ -19,26 +19,33 @@ static int by_name(const void *x, const void *y)
     return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* Endings alone make no two names alike: those with the same one are compared without it. */
-static const char *closest_in(Arena *a, const char *folder, const char *name)
+/* Of the names in a folder that end with `end`, without it, or of those that do not. */
+static const char *closest_of(Arena *a, const char *folder, const char *name, const char *end,
+                              bool with)
 {
     DIR                 *dir = opendir(folder);
     const struct dirent *e;
-    const char          *end = strrchr(name, '.'), *near;
     VEC(const char *) names = {0};
+    size_t cut = with ? strlen(end) : 0;
 
-    end = end ? end : "";
     while (dir && names.n < MOST_NAMES && (e = readdir(dir)))
-        if (e->d_name[0] != '.' && str_ends(e->d_name, end))
-            vec_push(a, &names,
-                     arena_printf(a, "%.*s", (int)(strlen(e->d_name) - strlen(end)), e->d_name));
+        if (e->d_name[0] != '.' && str_ends(e->d_name, end) == with)
+            vec_push(a, &names, arena_printf(a, "%.*s", (int)(strlen(e->d_name) - cut), e->d_name));
     if (dir)
         closedir(dir);
     if (names.n)
         qsort(names.at, names.n, sizeof *names.at, by_name);
-    name = arena_printf(a, "%.*s", (int)(strlen(name) - strlen(end)), name);
-    near = str_closest(name, names.at, names.n);
-    return near ? arena_printf(a, "%s%s", near, end) : NULL;
+    return str_closest(arena_printf(a, "%.*s", (int)(strlen(name) - cut), name), names.at, names.n);
+}
+
+/* An ending makes no two names alike: those with the same one are compared without it. */
+static const char *closest_in(Arena *a, const char *folder, const char *name)
+{
+    const char *end = strrchr(name, '.'), *near;
+
+    end = end ? end : "";
+    near = closest_of(a, folder, name, end, true);
+    return near ? arena_printf(a, "%s%s", near, end) : closest_of(a, folder, name, end, false);
 }
 
 /* The first part of the path that is no folder; NULL: only the file is missing. */
