@@ -260,6 +260,16 @@ static bool in_parts(const TfliteNode *n, int bits)
            (double)tflite_zero(t, 0) == dtype_min(d) + (bits < d.bits ? ldexp(1, bits) : 0);
 }
 
+/* Is the first result of 8 bits, in 2^-4 and up to 0? */
+static bool in_sixteenths(const TfliteNode *n)
+{
+    const TfliteTensor *t = tflite_out(n, 0);
+    DType               d;
+
+    return tflite_dtype(t->type, &d) && d.bits == 8 && fabs(tflite_scale(t, 0) * 16 - 1) < 1e-3 &&
+           (double)tflite_zero(t, 0) == dtype_max(d);
+}
+
 bool tflite_softmax(TfliteNode *n)
 {
     const Build  *b = &n->b;
@@ -271,7 +281,9 @@ bool tflite_softmax(TfliteNode *n)
     if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
         return false;
     a->axis = axis;
-    if (n->raw && in_parts(n, expr_dtype(x).bits == 8 ? 8 : 15))
+    if (n->raw && !n->row->options && in_sixteenths(n))
+        return tflite_log_softmax_steps(n, axis);
+    if (n->raw && n->row->options && in_parts(n, expr_dtype(x).bits == 8 ? 8 : 15))
         return tflite_softmax_steps(n, axis, beta != 0 ? beta : 1);
     x = tflite_value(n, 0);
     if (beta != 1 && beta != 0) /* 0 is what files without options have */

@@ -4,10 +4,12 @@
  *
  *   ADD     %0 = times((x - zx) << 20);  %1 = times((y - zy) << 20);  times(%0 + %1) + z
  *   MUL     times((x - zx) * (y - zy)) + z
+ *   DIV     times((x - zx) * %0) / 2^.. + z           %0: 1 / (y - zy), with a bit above the point
  *   LESS    times((x - zx) << 8) < times((y - zy) << 8) */
 #include "frontends/tflite/tflite.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const Expr *by(const Build *b, const char *op, const Expr *x, double v)
@@ -176,6 +178,89 @@ static bool product(TfliteNode *n)
 
     return activated(n, times(n, build_mul(&n->b, centred(n, 0), centred(n, 1)), (double)scale));
 }
+
+/* ---- quotients ------------------------------------------------------------------------------------- */
+
+/* How many bits x has, which is from 0 to 2^24. */
+static const Expr *count_bits(const Build *b, const Expr *x)
+{
+    BitcastAttrs *a = ATTRS(b, BitcastAttrs);
+
+    a->dtype = DT_I32;
+    x = build1(b, "bitcast", build_cast(b, x, DT_F32), a);
+    x = by(b, "subtract", by(b, "right_shift", x, 23), 126);
+    return x ? by(b, "maximum", x, 0) : NULL;
+}
+
+/* 1 / x of x from 1 on: its highest bit stands for 1. */
+static const Expr *reciprocal(const Build *b, const Expr *x, const Expr *bits)
+{
+    const Expr *one =
+        build2(b, "left_shift", build_scalar(b, bits, 1), by(b, "subtract", bits, 1), NULL);
+    const Expr *left = by(b, "add", build1(b, "negative", bits, NULL), 32);
+
+    return tflite_fixed_reciprocal(b, build2(b, "left_shift", build_sub(b, x, one), left, NULL));
+}
+
+/* That of all bytes less the zero point. */
+static const Expr *reciprocals_of_bytes(const Build *b, const Expr *y, int64_t zero)
+{
+    enum { BYTES = 256 };
+    int64_t     cells = BYTES;
+    int32_t     distance[BYTES], least = (int32_t)dtype_min(expr_dtype(y));
+    const Expr *x, *all;
+
+    for (int32_t i = 0; i < BYTES; i++) {
+        int64_t d = llabs(least + i - zero);
+
+        distance[i] = d ? (int32_t)d : 1;
+    }
+    x = build_const(b, DT_I32, 1, &cells, distance);
+    all = reciprocal(b, x, count_bits(b, x));
+    all = all ? build_fold(b, all) : NULL;
+    return build_take(b, all, by(b, "subtract", build_cast(b, y, DT_I32), least), 0);
+}
+
+/* The dividend as far to the left as 32 bits have room for, times the reciprocal, times the factor,
+ * and back.  A divisor of 0, which LiteRT refuses, gives a bound, and what would go back by more
+ * than 31 bits, which its kernel does not compute rightly, 0. */
+static bool quotient(TfliteNode *n, float factor)
+{
+    const Build *b = &n->b;
+    TfliteFixed  f;
+    const Expr  *x = centred(n, 0), *y = centred(n, 1), *down, *bits, *left, *right, *q, *zero;
+
+    if (!y || !tflite_fixed(n, (double)factor, &f))
+        return false;
+    down = build_less(b, y, build_scalar(b, y, 0));
+    x = build_where(b, down, build1(b, "negative", x, NULL), x);
+    y = build1(b, "abs", y, NULL);
+    zero = y ? build2(b, "equal", y, build_scalar(b, y, 0), NULL) : NULL;
+    y = y ? by(b, "maximum", y, 1) : NULL;
+    bits = count_bits(b, y);
+    q = expr_dtype(n->in[1]).bits == 8
+            ? reciprocals_of_bytes(b, n->in[1], tflite_zero(tflite_in(n, 1), 0))
+            : reciprocal(b, y, bits);
+    left = count_bits(b, build2(b, "bitwise_xor", x, by(b, "right_shift", x, 31), NULL));
+    left = by(b, "add", build1(b, "negative", left, NULL), 31);
+    q = tflite_fixed_product(b, build2(b, "left_shift", x, left, NULL), q);
+    q = q ? tflite_fixed_product(b, q, build_scalar(b, q, (double)f.times)) : NULL;
+    right = by(b, "subtract", build_add(b, left, bits), f.shift + 1);
+    y = right ? tflite_rounded_by(b, q, build_clip(b, right, 0, 31)) : NULL;
+    y = build_where(b, build_less(b, by(b, "subtract", right, 32), build_scalar(b, right, 0)), y,
+                    build_scalar(b, right, 0));
+    return activated(n, build_where(b, zero, by(b, "left_shift", x, 14), y));
+}
+
+bool tflite_divide(TfliteNode *n)
+{
+    if (n->raw)
+        return quotient(n, scale_of(n, 0) / (scale_of(n, 1) * out_scale(n)));
+    return tflite_done(n,
+                       tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
+}
+
+/* ---- sums, differences, products ------------------------------------------------------------------- */
 
 /* With a fused activation. */
 bool tflite_arithmetic(TfliteNode *n)

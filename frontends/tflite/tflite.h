@@ -25,9 +25,9 @@
  * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
  * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
  * the passes make integers of it.  Where the reference kernels compute in integers in a way of
- * their own (functions.c, pairs.c, rows.c, lstm_integer.c), so is it here.  What only moves cells
- * takes the integers as they are.  Weights of 8 bits of an operator in floats are dequantized when
- * the model is compiled.
+ * their own (functions.c, pairs.c, rows.c, reduce.c, lstm_integer.c), so is it here.  What only
+ * moves cells takes the integers as they are.  Weights of 8 bits of an operator in floats are
+ * dequantized when the model is compiled.
  *
  * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions (frontends/layout.c);
  * TFLITE_CELLS and TFLITE_AXES work on them as they lie then (n->moved). */
@@ -350,6 +350,7 @@ bool tflite_activated_steps(TfliteNode *n, const Expr *y);
 /* ---- rows.c ---------------------------------------------------------------------------------------- */
 
 bool tflite_softmax_steps(TfliteNode *n, int64_t axis, double beta);
+bool tflite_log_softmax_steps(TfliteNode *n, int64_t axis); /* of 8 bits */
 bool tflite_l2_norm_steps(TfliteNode *n, int64_t axis);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */

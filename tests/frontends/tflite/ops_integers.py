@@ -135,13 +135,66 @@ def words_pairs_16(r):
     return pairs(r, "int16")
 
 
+def quotients(r, dtype):
+    """Of all divisors but 0, which LiteRT refuses; of dividends so large that its kernel does not shift by more than 31 bits."""
+    k, m, feeds = Bits(dtype), Model(), []
+    i, rows = np.iinfo(dtype), 12
+    shape = (rows, 255)
+
+    def quotient(name, out, zeros=(-7, 2, -28), least=1, of=0.07, by=0.042, row=False, **fields):
+        zx, zy, z = ((0, 0, 0) if k.words else (v + 128 * (dtype == "uint8") for v in zeros))
+        x = m.input(name + "_x", shape, dtype, scale=of, zero=zx)
+        y = m.input(name + "_y", shape[1:] if row else shape, dtype, scale=by, zero=zy)
+        m.op("DIV", [x, y], m.output(name, shape, dtype, scale=out, zero=z), "DivOptions", version=2, **fields)
+        far = np.arange(i.min, i.max + 1)
+        far = far[np.abs(far - zx) >= least]
+        q = np.delete(np.arange(i.min, i.max + 1), zy - i.min)
+        feeds.extend((r.choice(far, shape).astype(dtype), r.choice(q, shape[1:] if row else shape).astype(dtype)))
+    if k.words:
+        quotient("near", 0.0003, of=0.007)
+        quotient("row", 0.00005, row=True)
+        quotient("relu6", 6 / 32767, fusedActivationFunction=3)
+        quotient("powers", 0.125, of=0.5, by=0.25, least=1025)
+        return m, *feeds
+    quotient("near", 0.02)
+    quotient("row", 0.3, row=True, least=9)
+    quotient("fine", 8, (-128, 127, 127), by=0.0042, least=17)
+    quotient("coarse", 0.00004, (107, -128, 3), of=0.01, by=1.9, fusedActivationFunction=1)
+    quotient("relu6", 6 / 255, (-121, 0, -128), of=0.5, by=0.25, fusedActivationFunction=3)
+    quotient("powers", 0.125, (-64, -64, 0), of=0.5, by=0.25, least=5)
+    return m, *feeds
+
+
 @model
-def step_quotient_u8(r):
-    m, q = Model(), steps(r, (8, 96), "uint8")
-    x, y = m.input("x", q.shape, "uint8", scale=0.07, zero=121), m.input("y", q.shape, "uint8", scale=0.042, zero=130)
-    m.op("DIV", [x, y], m.output("div", q.shape, "uint8", scale=0.02, zero=100), "DivOptions", version=2)
-    by = steps(r, q.shape, "uint8")
-    return m, q, np.where(by == 130, by + 1, by).astype(np.uint8)
+def words_quotients_8(r):
+    return quotients(r, "int8")
+
+
+@model
+def words_quotients_u8(r):
+    return quotients(r, "uint8")
+
+
+@model
+def words_quotients_16(r):
+    return quotients(r, "int16")
+
+
+@model
+def words_products_reduced(r):
+    """Products along axes, which are brought to the scale of the result one by one."""
+    m, feeds = Model(), []
+    for dtype in ("int8", "int16"):
+        k, shape = Bits(dtype), (3, 4, 5, 2)
+        x = m.input(dtype + "_x", shape, dtype, scale=0.014 if not k.words else 0.00005, zero=k.zero)
+        for at, keep in (([1], False), ([2], True), ([1, 2], False), ([0, 3], True), ([0, 1, 2, 3], False), ([3], False)):
+            to = [1 if i in at else d for i, d in enumerate(shape) if keep or i not in at]
+            for name, scale in (("", 0.006), ("_coarse", 0.07)):
+                scale = scale if not k.words else scale / 30
+                m.op("REDUCE_PROD", [x, m.const(np.int32(at))], m.output(f"{dtype}_{''.join(map(str, at))}{name}", to, dtype, scale=scale, zero=k.zero), "ReducerOptions",
+                     version=2, keepDims=keep)
+        feeds.append(steps(r, shape, dtype))
+    return m, *feeds
 
 
 def quantize(r):
@@ -230,6 +283,28 @@ def rows(r, dtype):
         m.op("L2_NORMALIZATION", [x], m.output(name, shape, dtype, scale=1 / 128, zero=k.least + 128), "L2NormOptions", version=2)
         feeds.append(q.reshape(shape))
     return m, *feeds
+
+
+def log_rows(r, dtype):
+    """Of scales so small that sums have many bits, and so large that little is left but the largest."""
+    k = Bits(dtype)
+    m, feeds = Model(), []
+    for name, scale, shape in (("least", 0.0001, (4, 700)), ("small", 0.011, (9, 33)), ("even", 0.07, (40, 20)), ("large", 0.41, (40, 9)), ("largest", 3.7, (40, 3)),
+                               ("image", 0.05, (2, 3, 4, 10))):
+        x = m.input(name + "_x", shape, dtype, scale=scale, zero=k.zero)
+        m.op("LOG_SOFTMAX", [x], m.output(name, shape, dtype, scale=16 / 256, zero=np.iinfo(dtype).max), "LogSoftmaxOptions", version=2)
+        feeds.append(steps(r, shape, dtype))
+    return m, *feeds
+
+
+@model
+def words_log_8(r):
+    return log_rows(r, "int8")
+
+
+@model
+def words_log_u8(r):
+    return log_rows(r, "uint8")
 
 
 @model

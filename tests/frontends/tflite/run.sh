@@ -29,7 +29,6 @@ done
 # Quantized models run in integers; floats are the whole numbers of five products of two activations of 8 bits.
 for model in step_*.tflite words_*.tflite; do
     case ${model%.tflite} in
-    words_rows_*) float_sums "$model" 1 ;; # LOG_SOFTMAX
     step_attention) float_sums "$model" 5 ;;
     *) float_sums "$model" 0 ;;
     esac
