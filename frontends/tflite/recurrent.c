@@ -1,4 +1,4 @@
-/* Recurrent layers: their inputs, loops, two directions; RNN and SVDF.
+/* Recurrent layers: their inputs, loops, two directions; RNN.
  *
  * Layers that need no more than ONNX's are nn.lstm and nn.rnn; others are loops, of which a round
  * is a step.  Quantized ones, but for LSTM in integers (lstm_integer.c), compute in floats and
@@ -290,54 +290,4 @@ bool tflite_bidirectional_rnn(TfliteNode *n)
             return false;
     }
     return layer_both_done(n, y, time_major);
-}
-
-/* ---- SVDF ----------------------------------------------------------------------------------------- */
-
-/* Each unit is the sum of `rank` filters; a filter is a product with the data, and one over the
- * last `memory` of those products.  Data [N, I], weights [F, I] and [F, memory], bias [units],
- * state [N, F * memory], of which this run's product becomes the last. */
-bool tflite_svdf(TfliteNode *n)
-{
-    const Build *b = &n->b;
-    Arith       *A = b->c->arith;
-    int64_t      rank = tflite_int(n, "rank"), F, memory, units, last = 2;
-    const Expr  *x, *w, *time, *past, *y;
-    Layer        k = {.n = n};
-
-    if (!tflite_rank(n, 0, 2, 2) || !tflite_rank(n, 1, 2, 2) || !tflite_rank(n, 2, 2, 2))
-        return false;
-    F = build_dim(b, n->in[2], 0);
-    memory = build_dim(b, n->in[2], 1);
-    if (rank < 1 || F < 1 || memory < 1 || F % rank || F > INT32_MAX / memory)
-        return tflite_error(n, E_IMPORT, "%lld filters over %lld steps, of rank %lld", (long long)F,
-                            (long long)memory, (long long)rank);
-    units = F / rank;
-    x = build_cast(b, tflite_value(n, 0), DT_F32);
-    k.N = x ? expr_form(x, 0) : NULL;
-    if (!x || !(w = layer_value(n, 1, 2, (int64_t[]){F, build_dim(b, x, 1)})) ||
-        !(time = layer_value(n, 2, 2, (int64_t[]){F, memory})) ||
-        !(past = layer_state(n, 4, k.N, F * memory)))
-        return false;
-    const Idx *filters[3] = {k.N, idx_const(A, F), idx_const(A, memory)},
-              *one[3] = {k.N, filters[1], idx_const(A, 1)},
-              *ranks[3] = {k.N, idx_const(A, units), idx_const(A, rank)};
-    y = layer_rounded(&k, 4, build2(b, "nn.dense", x, w, NULL));
-    y = build_reshape_to(b, y, 3, one);
-    if (memory > 1) {
-        past = build_slice(b, build_reshape_to(b, past, 3, filters), 2, 1, memory);
-        y = build_concat(b, 2, (const Expr *[]){past, y}, 2);
-    }
-    y = build_reduce(b, "sum", build_mul(b, y, time), 1, &last, false);
-    y = build_reduce(b, "sum", build_reshape_to(b, y, 3, ranks), 1, &last, false);
-    if (y && tflite_has(n, 3)) {
-        const TfliteTensor *t = tflite_in(n, 3);
-        const Expr         *bias = layer_value(n, 3, 1, &units);
-
-        if (bias && expr_dtype(n->in[3]).bits == 32 && dtype_is_int(expr_dtype(n->in[3])) &&
-            tflite_scales(t) == 1)
-            bias = build_by(b, "multiply", bias, tflite_scale(t, 0));
-        y = build_add(b, y, bias);
-    }
-    return tflite_done(n, tflite_activate(n, y));
 }

@@ -13,8 +13,8 @@
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
  *   functions.c pairs.c rows.c
- *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c complex.c
- *   random.c window.c volume.c stablehlo.c control.c
+ *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c svdf.c
+ *   complex.c random.c window.c volume.c stablehlo.c control.c
  *                converters by family
  *   variables.c  variables and states
  *   fixed.c      numbers of fixed point, as the reference kernels compute with them
@@ -25,8 +25,8 @@
  * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
  * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
  * the passes make integers of it.  Where the reference kernels compute in integers in a way of
- * their own (functions.c, pairs.c, rows.c, reduce.c, lstm_integer.c), so is it here.  What only
- * moves cells takes the integers as they are.  Weights of 8 bits of an operator in floats are
+ * their own (functions.c, pairs.c, rows.c, reduce.c, svdf.c, lstm_integer.c), so is it here.  What
+ * only moves cells takes the integers as they are.  Weights of 8 bits of an operator in floats are
  * dequantized when the model is compiled.
  *
  * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions (frontends/layout.c);

@@ -142,6 +142,23 @@ def run_svdf(r):
     return m, f32(r, n, i)
 
 
+@model
+def words_svdf(r):
+    """Data and weights of 8 bits, states and weights over time of 16."""
+    m = Model()
+    n, i = 2, 12
+    x = m.input("x", [n, i], "int8", scale=1 / 127, zero=-3)
+    for name, units, rank, memory, bias in [("plain", 6, 1, 4, True), ("rank", 4, 2, 5, False), ("memory", 3, 3, 10, True), ("step", 5, 1, 1, True)]:
+        F, s = units * rank, 2.0**-11
+        ins = [x, m.const(r.integers(-127, 128, (F, i)).astype(np.int8), scale=0.9 / 127),
+               m.const(r.integers(-32767, 32768, (F, memory)).astype(np.int16), scale=0.8 / 32767),
+               m.const(r.integers(-90000, 90000, units).astype(np.int32), scale=s * 0.8 / 32767) if bias else -1,
+               m.tensor(name + "_s", [n, F * memory], "int16", scale=s, variable=True)]
+        m.op("SVDF", ins, m.output(name, [n, units], "int8", scale=0.03, zero=5 if bias else -128), "SVDFOptions", rank=rank, version=3,
+             fusedActivationFunction=1)
+    return m, r.integers(-128, 128, (n, i)).astype(np.int8)
+
+
 def int8(m, name, r, shape, limit=1.0, dtype="int8"):
     top = np.iinfo(dtype).max
     return m.const(r.integers(-top, top + 1, shape).astype(dtype), name, scale=limit / top)
