@@ -219,10 +219,14 @@ bool tflite_fully_connected(TfliteNode *n)
                             type_text(b->c, w->type));
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = expr_form(x, i);
-    if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))
-        return false;
     y = build_reshape_to(b, x, 2, (const Idx *[]){rows, idx_const(b->c->arith, k)});
-    y = with_bias(n, build2(b, "nn.dense", y, w, NULL), 0, 1, 2, 1);
+    if (tflite_is_hybrid(n, 0, 1))
+        y = tflite_hybrid_dense(n, y, 1, tflite_int(n, "asymmetric_quantize_inputs"));
+    else if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))
+        return false;
+    else
+        y = build2(b, "nn.dense", y, w, NULL);
+    y = with_bias(n, y, 0, 1, 2, 1);
     if (y && tflite_int(n, "keep_num_dims") && rank > 0) {
         dims[rank - 1] = expr_form(y, 1);
         y = build_reshape_to(b, y, rank, dims);

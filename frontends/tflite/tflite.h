@@ -12,7 +12,7 @@
  *   refused.def  builtin operators that are not supported, and why
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   functions.c pairs.c rows.c
+ *   functions.c pairs.c rows.c hybrid.c
  *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c svdf.c
  *   complex.c random.c window.c volume.c stablehlo.c control.c
  *                converters by family
@@ -352,6 +352,13 @@ bool tflite_activated_steps(TfliteNode *n, const Expr *y);
 bool tflite_softmax_steps(TfliteNode *n, int64_t axis, double beta);
 bool tflite_log_softmax_steps(TfliteNode *n, int64_t axis); /* of 8 bits */
 bool tflite_l2_norm_steps(TfliteNode *n, int64_t axis);
+
+/* ---- hybrid.c -------------------------------------------------------------------------------------- */
+
+/* Is input x in floats, and input w constant and of 8 bits around 0? */
+bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w);
+/* Rows x [N, K], each in 8 bits by its range, times the weights [units, K] that input w is. */
+const Expr *tflite_hybrid_dense(const TfliteNode *n, const Expr *x, uint32_t w, bool asymmetric);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

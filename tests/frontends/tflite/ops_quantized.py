@@ -353,14 +353,20 @@ def run_half_weights(r):
 
 @model
 def run_dynamic_range(r):
-    """Weights of 8 bits in floats; the reference rounds the data, too."""
+    """Weights of 8 bits and data in floats, which are rounded row by row."""
     m = Model()
-    x = m.input("x", [3, 8])
-    w = r.integers(-127, 128, (5, 8)).astype(np.int8)
-    q = f32(r, 3, 8)
-    m.op("FULLY_CONNECTED", [x, m.const(w, scale=0.01), m.const(np.zeros(5, np.float32))], m.output("y", [3, 5]), "FullyConnectedOptions",
-         version=3)
-    m.results = {"y": (q.astype(np.float64) @ (w * float(np.float32(0.01))).T).astype(np.float32)}
+    x = m.input("x", [5, 40])
+    w = m.const(r.integers(-127, 128, (6, 40)).astype(np.int8), scale=0.01)
+    each = m.const(r.integers(-127, 128, (6, 40)).astype(np.int8), scale=r.uniform(0.001, 0.02, 6))
+    b = m.const(f32(r, 6))
+    for name, ins, fields in (("symmetric", [x, w, b], {}), ("asymmetric", [x, w, -1], dict(asymmetricQuantizeInputs=True)), ("channels", [x, each, b], {}),
+                              ("relu", [x, each, b], dict(asymmetricQuantizeInputs=True, fusedActivationFunction=1))):
+        m.op("FULLY_CONNECTED", ins, m.output(name, [5, 6]), "FullyConnectedOptions", version=9, **fields)
+    q = f32(r, 5, 40)
+    q[1] += 1.5
+    q[2] -= 4
+    q[3] = 0
+    q[4] = np.abs(q[4])
     return m, q
 
 
