@@ -1,5 +1,5 @@
 /* Products of data in floats and weights of 8 bits ("dynamic range"), in the integers of LiteRT's
- * kernels: each row of the data is quantized by its own range when it is there,
+ * kernels: each row of the data, or image, is quantized by its own range when it is there,
  *
  *     scale = max |x| / 127           q = round(x / scale)                          symmetric, or
  *     scale = (hi - lo) / 255         q = round(x / scale + zero)      lo <= 0 <= hi, asymmetric
@@ -32,11 +32,6 @@ bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w)
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* Rows [N, K] of 8 bits; scale and zero point [N, 1], the latter NULL for 0. */
-typedef struct {
-    const Expr *q, *scale, *zero;
-} Rows;
-
 /* Halves away from 0, within i8. */
 static const Expr *rounded(const Build *b, const Expr *x, double least)
 {
@@ -48,81 +43,86 @@ static const Expr *rounded(const Build *b, const Expr *x, double least)
     return build_clip(b, build_cast(b, build_clip(b, x, least - 1, MOST + 1), DT_I32), least, MOST);
 }
 
-static const Expr *range_of(const Build *b, const char *op, const Expr *x)
-{
-    int64_t last = 1;
-
-    x = build_reduce(b, op, x, 1, &last, true);
-    return x;
-}
-
 /* A range that can be divided by: rows of zeros are what they are in any scale. */
 static const Expr *above_zero(const Build *b, const Expr *range)
 {
     return range ? by(b, "maximum", range, 1e-35) : NULL;
 }
 
-static bool symmetric_rows(const Build *b, const Expr *x, Rows *out)
+static const Expr *symmetric(const Build *b, const Expr *x, const Expr *range, TfliteRows *out)
 {
-    const Expr *range = above_zero(b, range_of(b, "max", build1(b, "abs", x, NULL)));
-
-    if (!range)
-        return false;
-    out->scale = by(b, "divide", range, MOST);
-    out->q = rounded(b, build_mul(b, x, build_div(b, build_scalar(b, range, MOST), range)), -MOST);
     out->zero = NULL;
-    return out->q != NULL;
+    out->scale = by(b, "divide", range, MOST);
+    if (!range)
+        return NULL;
+    return rounded(b, build_mul(b, x, build_div(b, build_scalar(b, range, MOST), range)), -MOST);
 }
 
 /* The zero point is told by the end of the range that it lies nearer to. */
-static bool asymmetric_rows(const Build *b, const Expr *x, Rows *out)
+static const Expr *asymmetric(const Build *b, const Expr *x, const Expr *lo, const Expr *hi,
+                              TfliteRows *out)
 {
-    const Expr *lo = range_of(b, "min", x), *hi = range_of(b, "max", x), *near, *at;
+    const Expr *to_lo, *to_hi, *near;
 
     lo = lo ? by(b, "minimum", lo, 0) : NULL;
     hi = hi ? by(b, "maximum", hi, 0) : NULL;
     if (!lo || !hi)
-        return false;
+        return NULL;
     out->scale = by(b, "divide", above_zero(b, build_sub(b, hi, lo)), STEPS);
-    near = build_less(
-        b, by(b, "add", build1(b, "negative", build_div(b, lo, out->scale), NULL), -LEAST),
-        by(b, "add", build_div(b, hi, out->scale), MOST));
-    at = build_where(b, near,
-                     by(b, "add", build1(b, "negative", build_div(b, lo, out->scale), NULL), LEAST),
-                     by(b, "add", build1(b, "negative", build_div(b, hi, out->scale), NULL), MOST));
-    out->zero = rounded(b, at, LEAST);
+    to_lo = build1(b, "negative", build_div(b, lo, out->scale), NULL);
+    to_hi = build_div(b, hi, out->scale);
+    near = build_less(b, by(b, "add", to_lo, -LEAST), by(b, "add", to_hi, MOST));
+    out->zero = build_where(b, near, by(b, "add", to_lo, LEAST),
+                            by(b, "add", build1(b, "negative", to_hi, NULL), MOST));
+    if (!(out->zero = rounded(b, out->zero, LEAST)))
+        return NULL;
     x = build_mul(b, x, build_div(b, build_scalar(b, out->scale, 1), out->scale));
-    out->q = rounded(b, build_add(b, x, build_cast(b, out->zero, DT_F32)), LEAST);
+    return rounded(b, build_add(b, x, build_cast(b, out->zero, DT_F32)), LEAST);
+}
+
+bool tflite_by_range(const Build *b, const Expr *x, uint32_t n, const int64_t *axes, bool both_ends,
+                     TfliteRows *out)
+{
+    const Expr *q;
+
+    if (both_ends)
+        q = asymmetric(b, x, build_reduce(b, "min", x, n, axes, true),
+                       build_reduce(b, "max", x, n, axes, true), out);
+    else
+        q = symmetric(
+            b, x, above_zero(b, build_reduce(b, "max", build1(b, "abs", x, NULL), n, axes, true)),
+            out);
+    out->q = build_cast(b, build_cast(b, q, DT_I8), DT_I32);
     return out->q != NULL;
 }
 
 /* ---- products -------------------------------------------------------------------------------------- */
 
 /* One scale, or one for each of the units. */
-static const Expr *scales_of(const TfliteNode *n, const TfliteTensor *t)
+static const Expr *scales_of(const TfliteNode *n, const TfliteTensor *t, uint32_t rank)
 {
     const Build *b = &n->b;
     int64_t      cells = tflite_scales(t);
     float       *v = NEW_ARRAY(b->c->arena, float, (size_t)cells);
+    const Expr  *k;
 
     for (int64_t i = 0; i < cells; i++)
         v[i] = (float)tflite_scale(t, i);
-    return build_const(b, DT_F32, cells > 1, &cells, v);
+    k = build_const(b, DT_F32, cells > 1, &cells, v);
+    return cells > 1 ? build_along(b, k, rank, 1) : k;
 }
 
-const Expr *tflite_hybrid_dense(const TfliteNode *n, const Expr *x, uint32_t w, bool asymmetric)
+const Expr *tflite_hybrid_sums(const TfliteNode *n, const Expr *y, const TfliteRows *rows,
+                               const Expr *w, uint32_t i)
 {
-    const Build *b = &n->b;
-    const Expr  *weight = build_cast(b, n->in[w], DT_I32), *y;
-    int64_t      last = 1;
-    Rows         rows;
+    static const int64_t axes[] = {1, 2, 3};
+    const Build         *b = &n->b;
+    uint32_t             rank = expr_rank(w);
 
-    if (!(asymmetric ? asymmetric_rows : symmetric_rows)(b, x, &rows))
-        return NULL;
-    y = build2(b, "nn.dense", build_cast(b, build_cast(b, rows.q, DT_I8), DT_I32), weight, NULL);
-    if (rows.zero)
-        y = build_sub(b, y,
-                      build_mul(b, rows.zero, build_reduce(b, "sum", weight, 1, &last, false)));
+    if (rows->zero) {
+        w = build_along(b, build_reduce(b, "sum", w, rank - 1, axes, false), rank, 1);
+        y = build_sub(b, y, build_mul(b, rows->zero, w));
+    }
     return build_mul(b, build_cast(b, y, DT_F32),
-                     build_mul(b, rows.scale, scales_of(n, tflite_in(n, w))));
+                     build_mul(b, rows->scale, scales_of(n, tflite_in(n, i), rank)));
 }

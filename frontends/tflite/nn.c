@@ -34,9 +34,10 @@ Ints tflite_pads(const Build *b, const TfliteWindow *w)
 
 /* ---- products and their bias ---------------------------------------------------------------------- */
 
-/* Weights of four dimensions in another order, in floats; `channels` is the axis of their scales.
- */
-static const Expr *weight(TfliteNode *n, uint32_t i, const int64_t *axes, int64_t *channels)
+/* Weights of four dimensions in another order, in floats unless they stay as they are; `channels`
+ * is the axis of their scales. */
+static const Expr *weight(TfliteNode *n, uint32_t i, const int64_t *axes, bool stay,
+                          int64_t *channels)
 {
     const TfliteTensor *t = tflite_in(n, i);
     const Expr         *w = build_transpose(&n->b, n->in[i], 4, axes);
@@ -46,7 +47,7 @@ static const Expr *weight(TfliteNode *n, uint32_t i, const int64_t *axes, int64_
             *channels = k;
     if (w && n->in[i]->kind == EXPR_CONST)
         w = tflite_folded(n, i, w);
-    return tflite_is_quantized(t) ? tflite_dequantize(&n->b, t, w, *channels) : w;
+    return tflite_is_quantized(t) && !stay ? tflite_dequantize(&n->b, t, w, *channels) : w;
 }
 
 /* The bias of a quantized product has the product's scale, whatever the file says. */
@@ -107,6 +108,32 @@ static const Expr *conv2d(TfliteNode *n, const Expr *x, const Expr *w, const Tfl
     return build2(b, "nn.conv2d", x, w, a);
 }
 
+/* .. of images that are rounded by their ranges if the weights are of 8 bits: around 0 where these
+ * have one scale, else from end to end, zeros around them standing for 0. */
+static const Expr *product(TfliteNode *n, const Expr *x, const Expr *w, const TfliteWindow *win,
+                           int64_t groups)
+{
+    static const int64_t axes[] = {1, 2, 3};
+    const Build         *b = &n->b;
+    bool                 ends;
+    TfliteWindow         inside = *win;
+    TfliteRows           rows;
+
+    if (!x || !w || !tflite_is_hybrid(n, 0, 1))
+        return conv2d(n, x, w, win, groups);
+    ends = tflite_scales(tflite_in(n, 1)) == build_dim(b, w, 0);
+    if (ends) {
+        x = build_pad(
+            b, x, (int64_t[]){0, 0, 0, 0, win->begin[0], win->end[0], win->begin[1], win->end[1]},
+            0, NULL);
+        inside.begin[0] = inside.begin[1] = inside.end[0] = inside.end[1] = 0;
+    }
+    if (!tflite_by_range(b, x, COUNT(axes), axes, ends, &rows))
+        return NULL;
+    w = build_cast(b, w, DT_I32);
+    return tflite_hybrid_sums(n, conv2d(n, rows.q, w, &inside, groups), &rows, w, 1);
+}
+
 /* Data NHWC and weights OHWI; fewer channels of the weights than of the data mean groups. */
 bool tflite_conv(TfliteNode *n)
 {
@@ -116,7 +143,8 @@ bool tflite_conv(TfliteNode *n)
     const Expr  *x = tflite_image(n, 0), *w;
     TfliteWindow win;
 
-    if (!x || !tflite_rank(n, 1, 4, 4) || !(w = weight(n, 1, (int64_t[]){0, 3, 1, 2}, &channels)))
+    if (!x || !tflite_rank(n, 1, 4, 4) ||
+        !(w = weight(n, 1, (int64_t[]){0, 3, 1, 2}, tflite_is_hybrid(n, 0, 1), &channels)))
         return false;
     kernel[0] = build_dim(b, w, 2);
     kernel[1] = build_dim(b, w, 3);
@@ -127,7 +155,7 @@ bool tflite_conv(TfliteNode *n)
                             "the weight is for %lld input channels, the data have %lld",
                             (long long)of, (long long)in);
     return tflite_window(n, x, kernel, dilation, &win) &&
-           tflite_image_done(n, with_bias(n, conv2d(n, x, w, &win, in / of), 0, 1, 2, 1));
+           tflite_image_done(n, with_bias(n, product(n, x, w, &win, in / of), 0, 1, 2, 1));
 }
 
 /* Weights [1, H, W, C * multiplier]. */
@@ -139,7 +167,8 @@ bool tflite_depthwise_conv(TfliteNode *n)
     const Expr  *x = tflite_image(n, 0), *w;
     TfliteWindow win;
 
-    if (!x || !tflite_rank(n, 1, 4, 4) || !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, &channels)))
+    if (!x || !tflite_rank(n, 1, 4, 4) ||
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, 0, 1), &channels)))
         return false;
     kernel[0] = build_dim(b, w, 2);
     kernel[1] = build_dim(b, w, 3);
@@ -149,7 +178,7 @@ bool tflite_depthwise_conv(TfliteNode *n)
         return tflite_error(n, E_IMPORT, "the weight is %s, the data have %lld channels",
                             type_text(b->c, w->type), (long long)in);
     return tflite_window(n, x, kernel, dilation, &win) &&
-           tflite_image_done(n, with_bias(n, conv2d(n, x, w, &win, in), 0, 1, 2, 1));
+           tflite_image_done(n, with_bias(n, product(n, x, w, &win, in), 0, 1, 2, 1));
 }
 
 /* Input 0 is the shape of the result, 1 the weights [O, H, W, I], 2 the data. */
@@ -163,7 +192,7 @@ bool tflite_transpose_conv(TfliteNode *n)
     Ints                  shape;
 
     if (!tflite_ints(n, 0, &shape) || !(x = tflite_image(n, 2)) || !tflite_rank(n, 1, 4, 4) ||
-        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, &channels)))
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, false, &channels)))
         return false;
     if (shape.n != 4 || build_dim(b, w, 0) != build_dim(b, x, 1))
         return tflite_error(n, E_IMPORT,
@@ -194,6 +223,19 @@ bool tflite_transpose_conv(TfliteNode *n)
                              with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a), 2, 1, 3, 1));
 }
 
+/* Of rows that are rounded by their ranges. */
+static const Expr *hybrid_dense(const TfliteNode *n, const Expr *x)
+{
+    const Build *b = &n->b;
+    const Expr  *w = build_cast(b, n->in[1], DT_I32);
+    int64_t      last = 1;
+    TfliteRows   rows;
+
+    if (!tflite_by_range(b, x, 1, &last, tflite_int(n, "asymmetric_quantize_inputs"), &rows))
+        return NULL;
+    return tflite_hybrid_sums(n, build2(b, "nn.dense", rows.q, w, NULL), &rows, w, 1);
+}
+
 /* Rows of k cells times weights [units, k]; what the rows are of is flattened unless keep_num_dims.
  */
 bool tflite_fully_connected(TfliteNode *n)
@@ -221,7 +263,7 @@ bool tflite_fully_connected(TfliteNode *n)
         dims[i] = expr_form(x, i);
     y = build_reshape_to(b, x, 2, (const Idx *[]){rows, idx_const(b->c->arith, k)});
     if (tflite_is_hybrid(n, 0, 1))
-        y = tflite_hybrid_dense(n, y, 1, tflite_int(n, "asymmetric_quantize_inputs"));
+        y = hybrid_dense(n, y);
     else if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))
         return false;
     else

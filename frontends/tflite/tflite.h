@@ -357,8 +357,16 @@ bool tflite_l2_norm_steps(TfliteNode *n, int64_t axis);
 
 /* Is input x in floats, and input w constant and of 8 bits around 0? */
 bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w);
-/* Rows x [N, K], each in 8 bits by its range, times the weights [units, K] that input w is. */
-const Expr *tflite_hybrid_dense(const TfliteNode *n, const Expr *x, uint32_t w, bool asymmetric);
+/* Cells of x in 8 bits, in i32, along the axes by their range: (q - zero) * scale; zero is NULL for
+ * 0.  Cells that are 0 stay so. */
+typedef struct {
+    const Expr *q, *scale, *zero;
+} TfliteRows;
+bool tflite_by_range(const Build *b, const Expr *x, uint32_t n, const int64_t *axes, bool both_ends,
+                     TfliteRows *out);
+/* In floats, sums y [N, units, ..] of products of rows with w, which is input i in i32. */
+const Expr *tflite_hybrid_sums(const TfliteNode *n, const Expr *y, const TfliteRows *rows,
+                               const Expr *w, uint32_t i);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

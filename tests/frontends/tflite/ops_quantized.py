@@ -370,6 +370,32 @@ def run_dynamic_range(r):
     return m, q
 
 
+@model
+def run_dynamic_range_images(r):
+    """The same of convolutions, which round image by image."""
+    m = Model()
+    x, y = m.input("x", [2, 7, 6, 4]), m.input("y", [2, 7, 6, 4])
+
+    def op(name, of, kernel, to, each, kind="CONV_2D", **fields):
+        channels = to[3]
+        scale = r.uniform(0.001, 0.02, channels) if each else 0.01
+        w = m.const(r.integers(-127, 128, kernel).astype(np.int8), scale=scale, axis=0 if kind == "CONV_2D" else 3)
+        options = "Conv2DOptions" if kind == "CONV_2D" else "DepthwiseConv2DOptions"
+        m.op(kind, [of, w, m.const(f32(r, channels))], m.output(name, to, "float32"), options, version=5 if kind == "CONV_2D" else 6, **fields)
+    one = dict(strideH=1, strideW=1)
+    op("tensor", x, (5, 3, 3, 4), [2, 7, 6, 5], False, padding=0, fusedActivationFunction=1, **one)
+    op("tensor_valid", y, (5, 3, 2, 4), [2, 5, 5, 5], False, padding=1, **one)
+    op("channels", x, (5, 3, 3, 4), [2, 7, 6, 5], True, padding=0, **one)
+    op("channels_apart", y, (5, 3, 3, 4), [2, 4, 3, 5], True, padding=0, strideH=2, strideW=2, fusedActivationFunction=3)
+    op("channels_valid", y, (6, 2, 3, 4), [2, 6, 4, 6], True, padding=1, **one)
+    op("groups", x, (6, 3, 3, 2), [2, 7, 6, 6], True, padding=0, **one)
+    op("depthwise", x, (1, 3, 3, 8), [2, 7, 6, 8], True, "DEPTHWISE_CONV_2D", padding=0, depthMultiplier=2, **one)
+    op("depthwise_far", y, (1, 3, 3, 4), [2, 7, 6, 4], True, "DEPTHWISE_CONV_2D", padding=0, depthMultiplier=1, dilationHFactor=2, dilationWFactor=2, **one)
+    q = f32(r, 2, 7, 6, 4)
+    q[1] += 2
+    return m, q, np.abs(f32(r, 2, 7, 6, 4, hi=3))
+
+
 def sparse(m, name, w, block=None):
     """w of two dimensions by rows of columns that are not 0, in blocks of `block` columns."""
     rows, columns = w.shape

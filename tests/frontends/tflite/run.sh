@@ -27,7 +27,7 @@ for model in run_lstm_full:4,3 run_svdf:3 run_volume:5,6,4,3; do
         --rtol=1e-4 --atol=1e-5
 done
 # Quantized models run in integers; floats are the whole numbers of five products of two activations of 8 bits.
-for model in step_*.tflite words_*.tflite; do
+for model in step_*.tflite words_*.tflite run_dynamic_range*.tflite; do
     case ${model%.tflite} in
     step_attention) float_sums "$model" 5 ;;
     *) float_sums "$model" 0 ;;
