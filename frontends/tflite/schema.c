@@ -59,9 +59,10 @@ FIELDS(tensor_type, "Tensor", tensor_fields);
 
 #define T TfliteOperator
 static const FbField operator_fields[] = {
-    INT(0, U32, opcode),      VECTOR(1, I32, in),         VECTOR(2, I32, out),
-    INT(3, U8, options_type), PLAIN(4, ANY, options),     PLAIN(5, BYTES, custom),
-    VECTOR(8, I32, between),  INT(11, U8, options2_type), PLAIN(12, ANY, options2),
+    INT(0, U32, opcode),        VECTOR(1, I32, in),         VECTOR(2, I32, out),
+    INT(3, U8, options_type),   PLAIN(4, ANY, options),     PLAIN(5, BYTES, custom),
+    VECTOR(8, I32, between),    INT(9, U64, custom_offset), INT(10, U64, custom_size),
+    INT(11, U8, options2_type), PLAIN(12, ANY, options2),
 };
 FIELDS(operator_type, "Operator", operator_fields);
 #undef T
@@ -195,6 +196,46 @@ static bool check_tensor(Check *k, TfliteTensor *t, uint32_t i)
     return true;
 }
 
+/* Data may follow the FlatBuffer, which ends at 2 GB. */
+static bool find_data(Check *k, int64_t offset, int64_t size, const char *what, Bytes *data)
+{
+    if (offset >= 0 && offset <= 1)
+        return true;
+    if (offset < 0 || offset > (int64_t)k->m->file.n || size < 0 ||
+        size > (int64_t)k->m->file.n - offset)
+        return error_at(k->c, E_PARSE_MODEL, k->loc, "%s outside the file", what);
+    *data = (Bytes){k->m->file.at + offset, (size_t)size};
+    return true;
+}
+
+static bool find_buffers(Check *k)
+{
+    for (uint32_t i = 0; i < k->m->buffers.n; i++) {
+        TfliteBuffer *b = k->m->buffers.at[i];
+
+        if (!find_data(k, b->offset, b->size, "a buffer lies", &b->data))
+            return false;
+    }
+    return true;
+}
+
+/* Versions 0 to 2 had other tables, of which the fields here are no part. */
+static bool check_version(Check *k, Bytes file)
+{
+    FbTable root;
+    int64_t version;
+
+    if (!fb_root(file, &root) || !fb_int(&root, 0, FB_U32, 0, &version) ||
+        version >= TFLITE_VERSION)
+        return true;
+    error_at(k->c, E_UNSUPPORTED, k->loc,
+             "the model is of version %lld of the format, from before its first release",
+             (long long)version);
+    diag_hint(k->c->diags, "convert it again: what is read, also by LiteRT, is version %d",
+              TFLITE_VERSION);
+    return false;
+}
+
 #define MOST_PORTS 4096
 
 static bool check_graph(Check *k, const TfliteGraph *g)
@@ -208,8 +249,11 @@ static bool check_graph(Check *k, const TfliteGraph *g)
     if (!check_list(k, g, g->in, 0, "an input") || !check_list(k, g, g->out, 0, "an output"))
         return false;
     for (uint32_t i = 0; i < g->operators.n; i++) {
-        const TfliteOperator *p = g->operators.at[i];
+        TfliteOperator *p = g->operators.at[i];
 
+        if (!find_data(k, p->custom_offset, p->custom_size, "options of an operator lie",
+                       &p->custom))
+            return false;
         if (p->opcode >= (int64_t)k->m->opcodes.n)
             return error_at(k->c, E_PARSE_MODEL, k->loc, "operator %u has code %lld of %u", i,
                             (long long)p->opcode, k->m->opcodes.n);
@@ -218,18 +262,6 @@ static bool check_graph(Check *k, const TfliteGraph *g)
             !check_list(k, g, p->out, 0, "an operator's output"))
             return false;
     }
-    return true;
-}
-
-/* Data may follow the FlatBuffer, which ends at 2 GB. */
-static bool find_data(Check *k, TfliteBuffer *b)
-{
-    if (b->offset <= 1)
-        return true;
-    if (b->offset > (int64_t)k->m->file.n || b->size < 0 ||
-        b->size > (int64_t)k->m->file.n - b->offset)
-        return error_at(k->c, E_PARSE_MODEL, k->loc, "a buffer lies outside the file");
-    b->data = (Bytes){k->m->file.at + b->offset, (size_t)b->size};
     return true;
 }
 
@@ -304,14 +336,13 @@ bool tflite_read(Ctx *c, Loc loc, Bytes file, const char *signature, TfliteModel
     Check k = {c, loc, out, 0};
 
     *out = (TfliteModel){0};
-    if (!fb_read(c->diags, c->arena, loc, &model_type, file, out))
+    if (!check_version(&k, file) || !fb_read(c->diags, c->arena, loc, &model_type, file, out))
         return false;
     out->file = file;
     if (out->graphs.n == 0)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no graph");
-    for (uint32_t i = 0; i < out->buffers.n; i++)
-        if (!find_data(&k, out->buffers.at[i]))
-            return false;
+    if (!find_buffers(&k))
+        return false;
     for (uint32_t i = 0; i < out->graphs.n; i++)
         if (!check_graph(&k, out->graphs.at[i]))
             return false;

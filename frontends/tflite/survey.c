@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define MODEL_VERSION 3
-
 typedef struct {
     TfliteImport         *im;
     const TfliteGraph    *g;
@@ -132,10 +130,10 @@ bool tflite_survey(TfliteImport *im)
     Survey   s = {.im = im, .findings = {.path = im->path, .noun = "operator"}};
     uint32_t before = diag_errors(im->c->diags);
 
-    if (im->model->version > MODEL_VERSION)
+    if (im->model->version > TFLITE_VERSION)
         diag_warn(im->c->diags, W_MODEL_VERSION, (Loc){.file = im->path},
                   "the model is of version %lld of the format; the newest known is %d",
-                  (long long)im->model->version, MODEL_VERSION);
+                  (long long)im->model->version, TFLITE_VERSION);
     for (uint32_t k = 0; k < im->model->graphs.n; k++) {
         s.g = im->model->graphs.at[k];
         for (uint32_t i = 0; i < s.g->operators.n; i++) {

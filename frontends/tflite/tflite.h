@@ -61,7 +61,8 @@ typedef struct {
 } TfliteTensor;
 typedef struct {
     int64_t  opcode, options_type, options2_type;
-    FbVector in, out, between; /* i32; -1: left out; between: values that are not kept */
+    int64_t  custom_offset, custom_size; /* of custom options behind the FlatBuffer */
+    FbVector in, out, between;           /* i32; -1: left out; between: values that are not kept */
     FbTable  options, options2;
     Bytes    custom;
     bool     sets_item, left_out; /* lists.c */
@@ -95,6 +96,8 @@ typedef struct {
     const TfliteGraph     *main;      /* what is compiled */
     const TfliteSignature *signature; /* which names its inputs and outputs; NULL: none does */
 } TfliteModel;
+
+#define TFLITE_VERSION 3 /* of the format */
 
 #define TFLITE_STRING 5 /* element type: rows of bytes (frontends/strings.c) */
 #define TFLITE_BOOL 6

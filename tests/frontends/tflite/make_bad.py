@@ -123,6 +123,15 @@ def main():
     m.op("RELU", [x], y)
     m.model_t.version = 4
     save("bad_version", m)
+    m.model_t.version = 2
+    save("bad_old_version", m)
+
+    m, x, y = small()
+    m.op("ADD", [x, m.const(np.float32([1, 2, 3, 4]))], y, "AddOptions")
+    m.outside = True
+    data = m.bytes()
+    with open(os.path.join(OUT, "bad_outside.tflite"), "wb") as f:
+        f.write(data[:-8])
 
 
 os.makedirs(OUT, exist_ok=True)

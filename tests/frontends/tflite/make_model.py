@@ -99,6 +99,7 @@ class Model(Graph):
         self.results = None  # instead of the interpreter's
         self.optimized = False  # not by reference kernels
         self.states = {}  # outputs by the variables that they are assigned to
+        self.outside = False  # constants and custom options behind the FlatBuffer
         Graph.__init__(self, self)
 
     def code(self, name, version):
@@ -126,10 +127,36 @@ class Model(Graph):
                 to.append(m)
         self.model_t.signatureDefs.append(s)
 
-    def bytes(self):
+    def packed(self):
         b = flatbuffers.Builder(4096)
         b.Finish(self.model_t.Pack(b), b"TFL3")
         return bytes(b.Output())
+
+    def move_outside(self):
+        """Takes data out of the tables, as converters do beyond 2 GB; all of it, with where each begins behind them."""
+        data, moved = b"", []
+        for b in self.model_t.buffers:
+            if b.data is not None:
+                moved.append((b, "offset", "size", b.data.tobytes()))
+                b.data = None
+        for o in (o for g in self.model_t.subgraphs for o in g.operators):
+            if o.customOptions is not None:
+                moved.append((o, "largeCustomOptionsOffset", "largeCustomOptionsSize", o.customOptions.tobytes()))
+                o.customOptions = None
+        for t, offset, size, v in moved:
+            data += bytes(-len(data) % 16)
+            setattr(t, offset, len(data) + 2**20)
+            setattr(t, size, len(v))
+            data += v
+        begin = -(-len(self.packed()) // 16) * 16
+        for t, offset, _, _ in moved:
+            setattr(t, offset, getattr(t, offset) - 2**20 + begin)
+        return begin, data
+
+    def bytes(self):
+        begin, data = self.move_outside() if self.outside is True else self.outside or (0, b"")
+        self.outside = (begin, data) if data else False
+        return self.packed().ljust(begin, b"\0") + data
 
     def save(self, path):
         with open(path, "wb") as f:

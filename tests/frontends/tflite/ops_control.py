@@ -18,10 +18,8 @@ def run_suppression(r):
     return m, np.concatenate([corner, corner + f32(r, 20, 2, lo=1, hi=2)], 1), f32(r, 20, lo=0, hi=1)
 
 
-@model
-def run_detection(r):
+def detection(r, m):
     from flatbuffers import flexbuffers
-    m = Model()
     boxes, scores = m.input("boxes", [1, 12, 4]), m.input("scores", [1, 12, 4])
     anchors = np.concatenate([f32(r, 12, 2, lo=0, hi=1), f32(r, 12, 2, lo=0.2, hi=0.4)], 1)
     b = flexbuffers.Builder()
@@ -34,6 +32,34 @@ def run_detection(r):
     m.op("TFLite_Detection_PostProcess", [boxes, scores, m.const(anchors)],
          [m.output("b", [1, 5, 4]), m.output("c", [1, 5]), m.output("s", [1, 5]), m.output("n", [1])], custom=bytes(b.Finish()))
     return m, f32(r, 1, 12, 4, lo=-2, hi=2), f32(r, 1, 12, 4, lo=0, hi=1)
+
+
+@model
+def run_detection(r):
+    return detection(r, Model())
+
+
+@model
+def run_outside(r):
+    """What is too large for the tables of a file lies behind them."""
+    m, *feeds = detection(r, Model())
+    x, k = m.graph.inputs[0], m.const(f32(r, 4))
+    m.op("ADD", [x, k], m.output("sum", [1, 12, 4]), "AddOptions")
+    m.outside = True
+    return m, *feeds
+
+
+@model
+def run_old_codes(r):
+    """A file before version 3a, which has but the old field for an operator's number."""
+    m = Model()
+    x = m.input("x", [2, 3])
+    y = m.tensor("y", [2, 3])
+    m.op("ADD", [x, m.const(f32(r, 3))], y, "AddOptions", fusedActivationFunction=1)
+    m.op("RELU_N1_TO_1", [y], m.output("z", [2, 3]))
+    for c in m.model_t.operatorCodes:
+        c.builtinCode = 0
+    return m, f32(r, 2, 3)
 
 
 # ---- control flow ----
