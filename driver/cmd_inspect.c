@@ -370,51 +370,6 @@ void job_signature_json(Job *job, StrBuf *s)
     str_add(s, "]");
 }
 
-static void model_json(Driver *driver, Job *job, const ModelSignature *is)
-{
-    uint32_t         *n = count_operators(job->c, job->k.imported);
-    StrBuf            s = strbuf(driver->arena);
-    bool              first = true;
-    const WeightCount w = count_weights(job->c, job->k.imported);
-
-    str_add(&s, "{");
-    json_signatures(&s, is);
-    job_signature_json(job, &s);
-    str_add(&s, ", \"operators\": {");
-    for (uint32_t i = 0; i < job->c->ops.n; i++) {
-        if (!n[i])
-            continue;
-        str_printf(&s, "%s\"%s\": %u", first ? "" : ", ", job->c->ops.at[i].text, n[i]);
-        first = false;
-    }
-    say(driver,
-        "%s}, \"weights\": {\"constants\": %u, \"numbers\": %lld, \"bytes\": %lld}, "
-        "\"multiply_adds\": %lld}\n",
-        s.at, w.n, (long long)w.cells, (long long)w.bytes,
-        (long long)relay_macs(job->c, job->k.imported));
-}
-
-static void model_text(Driver *driver, Job *job, const ModelSignature *is)
-{
-    const Module *m = job->k.imported;
-    const Expr   *f = module_func(m, "main");
-    uint32_t     *n = count_operators(job->c, m);
-    WeightCount   w = count_weights(job->c, m);
-
-    say_signatures(driver, is);
-    for (uint32_t i = 0; i < func_nparams(f); i++)
-        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
-            type_text(job->c, func_param(f, i)->type));
-    for (uint32_t i = 0; i < count_outputs(m); i++)
-        say(driver, "output %s: %s\n", output_name(driver->arena, m, i),
-            type_text(job->c, output_type(m, i)));
-    say(driver, "weights %lld in %u constants, %lld bytes; %lld multiply-adds\n",
-        (long long)w.cells, w.n, (long long)w.bytes, (long long)relay_macs(job->c, m));
-    for (uint32_t i = 0; i < job->c->ops.n; i++)
-        if (n[i])
-            say(driver, "%6u %s\n", n[i], job->c->ops.at[i].text);
-}
-
 /* ---- models with open dimensions: as the file has them ---- */
 
 /* "N, 3, ?", in JSON "N" in quotes and null. */
@@ -473,16 +428,6 @@ static void say_open_names(Driver *driver, Ctx *c, const ModelSignature *m)
     say(driver, "open:%s%s\n", names.n ? names.at : "", shapes.n ? shapes.at : "");
 }
 
-static void say_open(Driver *driver, Ctx *c, const ModelSignature *m)
-{
-    say_signatures(driver, m);
-    say_open_tensors(driver, "input ", m->inputs, m->ninputs);
-    say_open_tensors(driver, "output", m->outputs, m->noutputs);
-    say_open_names(driver, c, m);
-    for (uint32_t i = 0; i < m->nops; i++)
-        say(driver, "%6u %s\n", m->ops[i].count, m->ops[i].name);
-}
-
 static void json_open_tensors(StrBuf *s, const char *what, const SignatureTensor *t, uint32_t n)
 {
     str_printf(s, "\"%s\": [", what);
@@ -499,7 +444,70 @@ static void json_open_tensors(StrBuf *s, const char *what, const SignatureTensor
     str_add(s, "]");
 }
 
-static void say_open_json(Driver *driver, const ModelSignature *m)
+/* ---- the other signatures of a model ---- */
+
+/* Signature i, if it is another one than `m` and there is more to say of it than that it failed. */
+static bool describe_other(Job *job, const ModelSignature *m, uint32_t i, ModelSignature *out)
+{
+    const CompileOptions *o = job->k.o;
+    Diags                *d = job->c->diags;
+    uint32_t              before = diag_errors(d);
+
+    *out = (ModelSignature){0};
+    if (o->signature || (m->name && !strcmp(m->names[i], m->name)))
+        return false;
+    if (frontend_describe(job->c, o->path, o->format, m->names[i], out))
+        return true;
+    diag_drop(d, before);
+    return false;
+}
+
+/* What they take and give as the file has them; none if one was asked for. */
+static void say_others(Driver *driver, Job *job, const ModelSignature *m)
+{
+    ModelSignature other;
+
+    for (uint32_t i = 0; i < m->nnames; i++) {
+        if (!describe_other(job, m, i, &other))
+            continue;
+        say(driver, "signature %s\n", m->names[i]);
+        say_open_tensors(driver, "input ", other.inputs, other.ninputs);
+        say_open_tensors(driver, "output", other.outputs, other.noutputs);
+    }
+}
+
+static void json_others(Job *job, StrBuf *s, const ModelSignature *m)
+{
+    ModelSignature other;
+    bool           first = true;
+
+    for (uint32_t i = 0; i < m->nnames; i++) {
+        if (!describe_other(job, m, i, &other))
+            continue;
+        str_add(s, first ? ", \"others\": [{\"signature\": " : ", {\"signature\": ");
+        str_add_json(s, m->names[i]);
+        str_add(s, ", ");
+        json_open_tensors(s, "inputs", other.inputs, other.ninputs);
+        str_add(s, ", ");
+        json_open_tensors(s, "outputs", other.outputs, other.noutputs);
+        str_add(s, "}");
+        first = false;
+    }
+    str_add(s, first ? "" : "]");
+}
+
+static void say_open(Driver *driver, Job *job, const ModelSignature *m)
+{
+    say_signatures(driver, m);
+    say_open_tensors(driver, "input ", m->inputs, m->ninputs);
+    say_open_tensors(driver, "output", m->outputs, m->noutputs);
+    say_open_names(driver, job->c, m);
+    for (uint32_t i = 0; i < m->nops; i++)
+        say(driver, "%6u %s\n", m->ops[i].count, m->ops[i].name);
+    say_others(driver, job, m);
+}
+
+static void say_open_json(Driver *driver, Job *job, const ModelSignature *m)
 {
     StrBuf s = strbuf(driver->arena);
 
@@ -514,7 +522,9 @@ static void say_open_json(Driver *driver, const ModelSignature *m)
         str_add_json(&s, m->ops[i].name);
         str_printf(&s, ": %u", m->ops[i].count);
     }
-    say(driver, "%s}}\n", s.at);
+    str_add(&s, "}");
+    json_others(job, &s, m);
+    say(driver, "%s}\n", s.at);
 }
 
 /* A size that no import would take for a batch of 1. */
@@ -561,10 +571,60 @@ static bool inspect_open(Driver *driver, Job *job, const ModelSignature *m, bool
     if (failed && diag_all_are(d, errors, E_DIM))
         diag_drop(d, errors);
     if (driver->opt.json)
-        say_open_json(driver, m);
+        say_open_json(driver, job, m);
     else
-        say_open(driver, job->c, m);
+        say_open(driver, job, m);
     return true;
+}
+
+/* ---- a model ---- */
+
+static void model_json(Driver *driver, Job *job, const ModelSignature *is)
+{
+    uint32_t         *n = count_operators(job->c, job->k.imported);
+    StrBuf            s = strbuf(driver->arena);
+    bool              first = true;
+    const WeightCount w = count_weights(job->c, job->k.imported);
+
+    str_add(&s, "{");
+    json_signatures(&s, is);
+    job_signature_json(job, &s);
+    str_add(&s, ", \"operators\": {");
+    for (uint32_t i = 0; i < job->c->ops.n; i++) {
+        if (!n[i])
+            continue;
+        str_printf(&s, "%s\"%s\": %u", first ? "" : ", ", job->c->ops.at[i].text, n[i]);
+        first = false;
+    }
+    str_printf(&s,
+               "}, \"weights\": {\"constants\": %u, \"numbers\": %lld, \"bytes\": %lld}, "
+               "\"multiply_adds\": %lld",
+               w.n, (long long)w.cells, (long long)w.bytes,
+               (long long)relay_macs(job->c, job->k.imported));
+    json_others(job, &s, is);
+    say(driver, "%s}\n", s.at);
+}
+
+static void model_text(Driver *driver, Job *job, const ModelSignature *is)
+{
+    const Module *m = job->k.imported;
+    const Expr   *f = module_func(m, "main");
+    uint32_t     *n = count_operators(job->c, m);
+    WeightCount   w = count_weights(job->c, m);
+
+    say_signatures(driver, is);
+    for (uint32_t i = 0; i < func_nparams(f); i++)
+        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
+            type_text(job->c, func_param(f, i)->type));
+    for (uint32_t i = 0; i < count_outputs(m); i++)
+        say(driver, "output %s: %s\n", output_name(driver->arena, m, i),
+            type_text(job->c, output_type(m, i)));
+    say(driver, "weights %lld in %u constants, %lld bytes; %lld multiply-adds\n",
+        (long long)w.cells, w.n, (long long)w.bytes, (long long)relay_macs(job->c, m));
+    for (uint32_t i = 0; i < job->c->ops.n; i++)
+        if (n[i])
+            say(driver, "%6u %s\n", n[i], job->c->ops.at[i].text);
+    say_others(driver, job, is);
 }
 
 int cmd_inspect(Driver *driver)
