@@ -103,6 +103,8 @@ bool   utf8_ok(const char *text);
 bool parse_bytes(const char *text, uint64_t *out);
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
+/* Is it the pattern, with `n` bytes from *part on in place of its '*'?  A pattern has one. */
+bool str_star(const char *text, const char *pattern, const char **part, size_t *n);
 /* The candidate closest to `word` by edit distance, or NULL if none is close: "did you mean". */
 const char *str_closest(const char *word, const char *const *candidates, size_t n);
 /* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */

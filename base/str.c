@@ -176,6 +176,19 @@ bool str_ends(const char *text, const char *suffix)
     return n >= m && memcmp(text + n - m, suffix, m) == 0;
 }
 
+bool str_star(const char *text, const char *pattern, const char **part, size_t *n)
+{
+    const char *star = strchr(pattern, '*');
+    size_t      before = star ? (size_t)(star - pattern) : 0;
+
+    if (!star || strlen(text) + 1 < strlen(pattern) || memcmp(text, pattern, before) != 0 ||
+        !str_ends(text + before, star + 1))
+        return false;
+    *part = text + before;
+    *n = strlen(text) + 1 - strlen(pattern);
+    return true;
+}
+
 /* ---- "did you mean" -------------------------------------------------------------------------- */
 
 enum { WORD_MAX = 64 };

@@ -220,6 +220,40 @@ static bool add_state(Product *p, const ProductState *s, ModuleIO *out)
     return true;
 }
 
+static bool is_pattern(const ProductState *s)
+{
+    return strchr(s->out, '*') && strchr(s->in, '*');
+}
+
+/* --state '*_out=*': each output whose name is like that, with the input of that name; those
+ * without one are no states. */
+static bool add_states(Product *p, const ProductState *s, ModuleIO *out)
+{
+    Ctx        *c = p->c;
+    const Expr *f = module_func(p->m, "main");
+    const char *star = strchr(s->in, '*'), *part;
+    bool        any = false;
+    size_t      n;
+
+    for (uint32_t i = 0; i < p->results.n; i++) {
+        const char *name = p->results.at[i].name, *in;
+
+        if (!str_star(name, s->out, &part, &n))
+            continue;
+        in = intern_printf(c->strings, "%.*s%.*s%s", (int)(star - s->in), s->in, (int)n, part,
+                           star + 1);
+        for (uint32_t k = 0; k < p->nparams; k++) {
+            if (strcmp(func_param(f, k)->u.var.name, in) != 0)
+                continue;
+            if (!add_state(p, &(ProductState){name, in}, out))
+                return false;
+            any = true;
+        }
+    }
+    return any || error_at(c, E_USAGE, NO_LOC,
+                           "--state='%s=%s': no output and input have such names", s->out, s->in);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
 /* What an addition stands behind; NULL: the model's first output. */
@@ -265,7 +299,8 @@ const char *const *product_tensors(Ctx *c, const ProductOptions *o, uint32_t *n,
         if (base_of(o, &o->adds[i]))
             add_name(c, &names, base_of(o, &o->adds[i]));
     for (uint32_t i = 0; i < o->nstates && !*only; i++)
-        add_name(c, &names, o->states[i].out);
+        if (!is_pattern(&o->states[i]))
+            add_name(c, &names, o->states[i].out);
     *n = names.n;
     return names.at;
 }
@@ -291,7 +326,7 @@ const Module *product_edit(Ctx *c, const Module *m, const ProductOptions *o)
         return NULL;
     out = NEW_ARRAY(c->arena, ModuleIO, p.results.n + 1);
     for (uint32_t i = 0; i < o->nstates; i++)
-        if (!add_state(&p, &o->states[i], out))
+        if (!(is_pattern(&o->states[i]) ? add_states : add_state)(&p, &o->states[i], out))
             return NULL;
     return put_together(&p, out);
 }

@@ -159,14 +159,21 @@ static void test_text(void)
 {
     static const char *const words[] = {"nn.relu", "nn.conv2d", "fuse_ops", "-O"};
 
-    Arena *a = arena_new(NULL);
-    StrBuf s = strbuf(a);
+    Arena      *a = arena_new(NULL);
+    StrBuf      s = strbuf(a);
+    const char *part;
+    size_t      n;
 
     for (int i = 0; i < 100; i++)
         str_printf(&s, "%d,", i);
     CHECK(s.n == strlen(s.at) && s.n == 290 && str_ends(s.at, "98,99,"));
     CHECK(str_starts("nn.relu", "nn.") && !str_starts("nn", "nn."));
     CHECK(str_ends("a.relay", ".relay") && !str_ends("y", ".relay"));
+    CHECK(str_star("h_out", "*_out", &part, &n) && n == 1 && *part == 'h');
+    CHECK(str_star("_out", "*_out", &part, &n) && n == 0);
+    CHECK(str_star("past.3.k", "past.*.k", &part, &n) && n == 1 && *part == '3');
+    CHECK(!str_star("a_a", "a_*_a", &part, &n) && !str_star("h_out", "h_out", &part, &n));
+    CHECK(!str_star("h_in", "*_out", &part, &n) && !str_star("out", "*_out", &part, &n));
     CHECK_STR(str_closest("nn.rleu", words, 4), "nn.relu");
     CHECK_STR(str_closest("fuse_op", words, 4), "fuse_ops");
     CHECK(!str_closest("completely", words, 4) && !str_closest("", words, 4));
