@@ -118,6 +118,16 @@ static ProductOptions product_options(const CompileOptions *o)
                             .states = o->states.at};
 }
 
+/* The inputs of --state. */
+static const char *const *kept_states(Ctx *c, const CompileOptions *o, uint32_t *n)
+{
+    const char **names = NEW_ARRAY(c->arena, const char *, o->states.n + 1);
+
+    for (*n = 0; *n < o->states.n; ++*n)
+        names[*n] = o->states.at[*n].in;
+    return names;
+}
+
 /* The arrays of --value are read; numbers wait for the types that the model has. */
 static bool read_values(Ctx *c, Compiled *k, ImportOptions *import)
 {
@@ -163,6 +173,7 @@ bool compile_import(Ctx *c, Compiled *k)
 
     if (!read_values(c, k, &import))
         return false;
+    import.kept = kept_states(c, o, &import.nkept);
     import.tensors = product_tensors(c, &product, &import.ntensors, &import.only_tensors);
     k->imported = frontend_import(c, o->path, o->format, &import, &k->files);
     if (k->imported)

@@ -55,6 +55,9 @@ typedef struct {
     uint32_t           ntensors;
     const char *const *tensors;
     bool               only_tensors;
+    /* Inputs of --state, perhaps with a '*': what operators keep is a state if named here. */
+    uint32_t           nkept;
+    const char *const *kept;
 } ImportOptions;
 
 /* One dimension of a model's input. */

@@ -290,7 +290,7 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
     for (uint32_t i = 0; i < s->g->in.n; i++)
         if (!import_input(im, s, fb_int_at(s->g->in, FB_I32, i), o, loc, params))
             return false;
-    return tflite_states(im, s->g, loc, params) &&
+    return tflite_states(s, o, loc, params) &&
            shapes_check(&im->shapes, loc, params->names.n, params->names.at) &&
            diag_errors(im->c->diags) == before;
 }

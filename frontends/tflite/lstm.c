@@ -150,7 +150,7 @@ static const Expr *reordered(const Layer *k, const Expr *x)
 }
 
 /* nn.lstm's results, [T, N, H]. */
-static const Expr *plain_lstm(const Layer *k, const Expr *h, const Expr *c, const Expr *w)
+static const Expr *plain_lstm(Layer *k, const Expr *h, const Expr *c, const Expr *w)
 {
     const Build *b = &k->n->b;
     LstmAttrs   *a = ATTRS(b, LstmAttrs);
@@ -166,7 +166,10 @@ static const Expr *plain_lstm(const Layer *k, const Expr *h, const Expr *c, cons
     in[3] = build_concat(
         b, 2, (const Expr *[]){in[3], layer_lifted(b, build_zeros(b, DT_F32, 1, &cells))}, 1);
     a->direction = k->at->reverse ? "reverse" : "forward";
-    return build_reshape_to(b, build_proj(b, build_call(b, "nn.lstm", 6, in, a), 0), 3, dims);
+    h = build_call(b, "nn.lstm", 6, in, a);
+    return layer_keep(k, build_proj(b, h, 1), build_proj(b, h, 2))
+               ? build_reshape_to(b, build_proj(b, h, 0), 3, dims)
+               : NULL;
 }
 
 /* All results, [T, N, O]. */

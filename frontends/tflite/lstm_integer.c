@@ -339,5 +339,8 @@ const Expr *lstm_in_integers(Layer *k)
     first[1] = first_state(k, k->at->memory, k->H, DT_I16, 0);
     first[2] = data_part(&l);
     first[3] = build_zeros_of(b, DT_I8, 3, all);
-    return tflite_rounds(k->n, k->T, 4, first, integer_round, &l, last) ? last[3] : NULL;
+    return tflite_rounds(k->n, k->T, 4, first, integer_round, &l, last) &&
+                   layer_keep(k, last[0], last[1])
+               ? last[3]
+               : NULL;
 }

@@ -2,8 +2,8 @@
  *
  * Layers that need no more than ONNX's are nn.lstm and nn.rnn; others are loops, of which a round
  * is a step.  Quantized ones, but for LSTM in integers (lstm_integer.c), compute in floats and
- * round states as their tensors have them.  States that the file keeps from run to run begin each
- * run as it says, else as zeros. */
+ * round states as their tensors have them.  What the file keeps from run to run is a state
+ * (variables.c), or begins each run as the file says, else as zeros. */
 #include "frontends/tflite/recurrent.h"
 
 #include <string.h>
@@ -149,6 +149,21 @@ const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x)
                ? tflite_dequantize(&k->n->b, t, tflite_quantize(&k->n->b, t, x, -1), -1)
                : x;
 }
+static bool keep(Layer *k, uint32_t i, const Expr *x, int64_t cells)
+{
+    const Build *b = &k->n->b;
+
+    if (!tflite_is_kept(k->n, i))
+        return true;
+    x = build_reshape_to(b, x, 2, (const Idx *[]){k->N, idx_const(b->c->arith, cells)});
+    return x && tflite_keep(k->n, i, x);
+}
+
+bool layer_keep(Layer *k, const Expr *h, const Expr *c)
+{
+    return keep(k, k->at->state, h, k->O) && (!c || keep(k, k->at->memory, c, k->H));
+}
+
 static const Expr *reversed(const Layer *k, const Expr *x)
 {
     return build_reverse(&k->n->b, x, k->at->reverse, (int64_t[]){0});
@@ -169,7 +184,8 @@ const Expr *layer_loop(Layer *k, const Expr *h, const Expr *c, const Expr *w, Bu
         first[n++] = c;
     first[n++] = of_data(k, w, k->factor ? NULL : k->bias);
     first[n++] = build_zeros_of(b, DT_F32, 3, all);
-    if (!tflite_rounds(k->n, k->T, n, first, fn, k, last))
+    if (!tflite_rounds(k->n, k->T, n, first, fn, k, last) ||
+        !layer_keep(k, last[0], c ? last[1] : NULL))
         return NULL;
     return reversed(k, last[n - 1]);
 }
@@ -249,7 +265,10 @@ static const Expr *rnn(Layer *k)
     in[3] = layer_lifted(
         b, build_concat(b, 2, (const Expr *[]){k->bias, build_zeros(b, DT_F32, 1, &k->H)}, 0));
     in[4] = layer_lifted(b, h);
-    return build_reshape_to(b, build_proj(b, build_call(b, "nn.rnn", 5, in, a), 0), 3, dims);
+    h = build_call(b, "nn.rnn", 5, in, a);
+    return layer_keep(k, build_proj(b, h, 1), NULL)
+               ? build_reshape_to(b, build_proj(b, h, 0), 3, dims)
+               : NULL;
 }
 
 bool tflite_sequence_rnn(TfliteNode *n)

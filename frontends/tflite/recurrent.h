@@ -47,6 +47,9 @@ const Expr *lstm_in_integers(Layer *k);
 
 /* As cells of that input are, if it is quantized. */
 const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x);
+/* What is in the states behind the layer, [N, ..] or more dimensions of as many cells; c: NULL if
+ * there is none. */
+bool layer_keep(Layer *k, const Expr *h, const Expr *c);
 /* All results, [T, N, O], of rounds of which the states are h, c if it is not NULL, x W of all
  * steps, and the results. */
 const Expr *layer_loop(Layer *k, const Expr *h, const Expr *c, const Expr *w, BuildRound *fn);

@@ -31,6 +31,17 @@ static const Expr *remembered(const Svdf *k, const Expr *past, const Expr *y)
     return build_concat(b, 2, (const Expr *[]){past, y}, 2);
 }
 
+/* .. are the state that the next run begins with. */
+static bool kept(const Svdf *k, const Expr *all)
+{
+    const Build *b = &k->n->b;
+    const Idx   *flat[2] = {k->N, idx_const(b->c->arith, k->F * k->memory)};
+
+    if (!all || !tflite_is_kept(k->n, 4))
+        return all != NULL;
+    return tflite_keep(k->n, 4, build_reshape_to(b, all, 2, flat));
+}
+
 /* Sums over time, and of the filters of each unit: [N, units]. */
 static const Expr *summed(const Svdf *k, const Expr *products)
 {
@@ -86,7 +97,10 @@ static bool svdf_in_floats(const Svdf *k)
         !(past = layer_state(n, 4, k->N, k->F * k->memory)))
         return false;
     y = layer_rounded(&layer, 4, build2(b, "nn.dense", x, w, NULL));
-    y = summed(k, build_mul(b, remembered(k, past, y), time));
+    y = remembered(k, past, y);
+    if (!kept(k, y))
+        return false;
+    y = summed(k, build_mul(b, y, time));
     if (y && tflite_has(n, 3))
         y = build_add(b, y, bias_of(k));
     return tflite_done(n, tflite_activate(n, y));
@@ -162,6 +176,8 @@ static bool svdf_in_integers(const Svdf *k)
     y = times(k, build2(b, "nn.dense", x, w, NULL),
               scale_of(tflite_in(n, 0)) * scale_of(tflite_in(n, 1)) / scale_of(state));
     y = remembered(k, past, tflite_saturated(b, y, DT_I16));
+    if (!kept(k, y))
+        return false;
     y = summed(k, build_mul(b, build_cast(b, y, DT_I32), time));
     if (y && tflite_has(n, 3))
         y = build_add(b, y, integers(n, 3, 1, &k->units));

@@ -199,11 +199,12 @@ const FbTable *tflite_options_of(const TfliteOperator *p, uint32_t set, int64_t 
 #define TFLITE_MAX_OPERATORS 1000000 /* converted, as graphs are called again */
 
 typedef struct {
-    const char         *name;  /* interned */
-    const Expr         *value; /* NULL: none yet */
-    const TfliteTensor *first; /* what a graph that is called once assigns; NULL: nothing */
-    const Expr         *state; /* the input that it begins a run with; NULL: it is no state */
-    uint32_t assigned;         /* first by that operator of the main graph, from 1 on; 0: by none */
+    const char         *name;   /* interned */
+    const Expr         *value;  /* NULL: none yet */
+    const TfliteTensor *first;  /* what a graph that is called once assigns; NULL: nothing */
+    const TfliteTensor *tensor; /* that an operator keeps it in; NULL: a handle stands for it */
+    const Expr         *state;  /* the input that it begins a run with; NULL: it is no state */
+    uint32_t assigned; /* first by that operator of the main graph, from 1 on; 0: by none */
 } TfliteVariable;
 
 typedef struct {
@@ -264,7 +265,11 @@ bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr
 /* ---- variables.c ------------------------------------------------------------------------------------ */
 
 /* The states of the main graph, as inputs; false with an error. */
-bool tflite_states(TfliteImport *im, const TfliteGraph *g, Loc loc, NamedValues *params);
+bool tflite_states(TfliteScope *s, const ImportOptions *o, Loc loc, NamedValues *params);
+/* Does the operator keep input i as a state?  What is in it behind the operator; false with an
+ * error, true too if it does not. */
+bool tflite_is_kept(const TfliteNode *n, uint32_t i);
+bool tflite_keep(TfliteNode *n, uint32_t i, const Expr *y);
 /* What is in the states behind a run, one result more each. */
 bool tflite_states_end(TfliteImport *im, Loc loc, NamedValues *r);
 

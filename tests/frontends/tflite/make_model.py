@@ -99,6 +99,7 @@ class Model(Graph):
         self.results = None  # instead of the interpreter's
         self.optimized = False  # not by reference kernels
         self.states = {}  # outputs by the variables that they are assigned to
+        self.kept = []  # tensors that operators keep from run to run
         self.outside = False  # constants and custom options behind the FlatBuffer
         Graph.__init__(self, self)
 
@@ -166,7 +167,7 @@ class Model(Graph):
         return Interpreter(model_content=self.bytes(), experimental_op_resolver_type=resolver)
 
     def run(self, feeds):
-        """The results of the first run, or of the first and the second if there are states."""
+        """The results of the first run, or of the first and the second if there are states, with what is in them then."""
         try:
             it = self.interpreter(OpResolverType.BUILTIN_REF if not self.optimized else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
         except ValueError:  # some operators have no reference kernel of their own
@@ -174,22 +175,25 @@ class Model(Graph):
         for i, x in zip(it.get_input_details(), feeds):
             it.resize_tensor_input(i["index"], x.shape)
         it.allocate_tensors()
-        for i, x in zip(it.get_input_details(), feeds):
-            it.set_tensor(i["index"], np.char.encode(x) if x.dtype.kind == "U" else x)
         runs = []
-        for _ in range(2 if self.states else 1):
+        for _ in range(2 if self.states or self.kept else 1):
+            for i, x in zip(it.get_input_details(), feeds):
+                it.set_tensor(i["index"], np.char.encode(x) if x.dtype.kind == "U" else x)
             it.invoke()
             results = {i["name"]: it.get_tensor(i["index"]) for i in it.get_output_details()}
+            results.update({self.graph.tensors[i].name + "_out": it.get_tensor(i) for i in self.kept})
             runs.append({k: np.char.decode(v.astype(bytes)) if v.dtype.kind in "OS" else v for k, v in results.items()})
-        return runs if self.states else runs[0]
+        return runs if len(runs) > 1 else runs[0]
 
     def record(self, name, *feeds):
         """models/NAME.tflite, and its inputs and results beside it."""
         base = os.path.join(HERE, "models", name)
         names = [self.graph.tensors[i].name for i in self.graph.inputs]
         results = self.results or self.run(feeds)
-        if self.states:  # the second run
+        names += [self.graph.tensors[i].name for i in self.kept]
+        if not self.results and (self.states or self.kept):  # the second run
             first, results = results
+            feeds += tuple(first[self.graph.tensors[i].name + "_out"] for i in self.kept)
             names += self.states
             feeds += tuple(first[y] for y in self.states.values())
             results.update({f"{state}_out": results[y] for state, y in self.states.items()})

@@ -78,6 +78,28 @@ def run_lstm_full(r):
     return m, f32(r, n, t, i)
 
 
+def variables(m):
+    """Tensors that operators keep from run to run."""
+    return [i for i, t in enumerate(m.graph.tensors) if t.isVariable]
+
+
+@model
+def run_lstm_kept(r):
+    """Layers of sequences that go on where the last run ended."""
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [n, t, i])
+    for name, how in [("plain", {}), ("loop", dict(o=4, peephole=True))]:
+        m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm_inputs(m, r, x, n, i, h, names=[name + "_h", name + "_c"], **how),
+             m.output(name, [n, t, how.get("o", h)]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
+    y = m.input("y", [n, t, i], "int8", scale=1 / 127, zero=2)
+    integer_lstm(m, r, y, (n, t, i, h), "integer")
+    m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)), m.tensor("rnn_h", [n, h], variable=True)],
+         m.output("rnn", [n, t, h]), "SequenceRNNOptions", fusedActivationFunction=4)
+    m.kept = variables(m)
+    return m, f32(r, n, t, i), r.integers(-128, 128, (n, t, i)).astype(np.int8)
+
+
 @model
 def run_lstm_step(r):
     """One step: the kernels FULL and BASIC."""
@@ -90,6 +112,7 @@ def run_lstm_step(r):
     m.op("LSTM", [x, s, m.const(f32(r, 4 * h, i + h)), m.const(f32(r, 4 * h)), c],
          [m.output("basic", [n, h]), m.output("state", [n, h]), m.tensor("scratch", [n, i + h]), m.tensor("gates", [n, 4 * h])], "LSTMOptions",
          version=2, fusedActivationFunction=4, kernelType=1)
+    m.kept = variables(m)
     return m, f32(r, n, i), f32(r, n, h), f32(r, n, h)
 
 
@@ -125,9 +148,19 @@ def run_rnn_both(r):
              mergeOutputs=True)
     m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)),
                                          m.tensor("h", [n, h], variable=True)], m.output("none", [n, t, h]), "SequenceRNNOptions")
-    m.op("RNN", [m.const(f32(r, n, i)), m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)),
-                 m.tensor("h1", [n, h], variable=True)], m.output("step", [n, h]), "RNNOptions", fusedActivationFunction=4)
     return m, f32(r, n, t, i), f32(r, n, t, a)
+
+
+@model
+def run_rnn_step(r):
+    m = Model()
+    n, i, h = 2, 3, 5
+    x = m.input("x", [n, i])
+    for name, act in (("tanh", 4), ("relu6", 3)):
+        m.op("RNN", [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)), m.tensor(name + "_h", [n, h], variable=True)],
+             m.output(name, [n, h]), "RNNOptions", fusedActivationFunction=act)
+    m.kept = variables(m)
+    return m, f32(r, n, i)
 
 
 @model
@@ -139,6 +172,7 @@ def run_svdf(r):
         m.op("SVDF", [x, m.const(f32(r, units * rank, i)), m.const(f32(r, units * rank, memory)), m.const(f32(r, units)) if bias else -1,
                       m.tensor(name + "_s", [n, units * rank * memory], variable=True)], m.output(name, [n, units]), "SVDFOptions", rank=rank,
              fusedActivationFunction=1 if bias else 0)
+    m.kept = variables(m)
     return m, f32(r, n, i)
 
 
@@ -156,6 +190,7 @@ def words_svdf(r):
                m.tensor(name + "_s", [n, F * memory], "int16", scale=s, variable=True)]
         m.op("SVDF", ins, m.output(name, [n, units], "int8", scale=0.03, zero=5 if bias else -128), "SVDFOptions", rank=rank, version=3,
              fusedActivationFunction=1)
+    m.kept = variables(m)
     return m, r.integers(-128, 128, (n, i)).astype(np.int8)
 
 
@@ -272,11 +307,12 @@ def float_lstm(m, ins, x):
 
 @model
 def run_state(r):
-    """A state that has values in the file, which the interpreter refuses."""
+    """A state that has values in the file, which the interpreter refuses; here it begins with them."""
     m = Model()
     n, i, h = 2, 3, 5
     q, w, u, b, s = f32(r, n, i), f32(r, h, i), f32(r, h, h), f32(r, h), f32(r, n, h)
     m.op("RNN", [m.input("x", [n, i]), m.const(w), m.const(u), m.const(b), m.tensor("s", [n, h], data=s, variable=True)],
          m.output("y", [n, h]), "RNNOptions", fusedActivationFunction=4)
-    m.results = {"y": np.tanh(q @ w.T + s @ u.T + b)}
-    return m, q
+    y = np.tanh(q @ w.T + s @ u.T + b)
+    m.results, m.kept = {"y": y, "s_out": y}, variables(m)
+    return m, q, s
