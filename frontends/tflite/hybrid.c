@@ -98,13 +98,13 @@ bool tflite_by_range(const Build *b, const Expr *x, uint32_t n, const int64_t *a
 
 /* ---- products -------------------------------------------------------------------------------------- */
 
-/* One scale, or one for each of the units. */
-static const Expr *scales_of(const TfliteNode *n, const TfliteTensor *t, uint32_t rank)
+const Expr *tflite_unit_scales(const TfliteNode *n, uint32_t i, uint32_t rank)
 {
-    const Build *b = &n->b;
-    int64_t      cells = tflite_scales(t);
-    float       *v = NEW_ARRAY(b->c->arena, float, (size_t)cells);
-    const Expr  *k;
+    const Build        *b = &n->b;
+    const TfliteTensor *t = tflite_in(n, i);
+    int64_t             cells = tflite_scales(t);
+    float              *v = NEW_ARRAY(b->c->arena, float, (size_t)cells);
+    const Expr         *k;
 
     for (int64_t i = 0; i < cells; i++)
         v[i] = (float)tflite_scale(t, i);
@@ -112,17 +112,30 @@ static const Expr *scales_of(const TfliteNode *n, const TfliteTensor *t, uint32_
     return cells > 1 ? build_along(b, k, rank, 1) : k;
 }
 
-const Expr *tflite_hybrid_sums(const TfliteNode *n, const Expr *y, const TfliteRows *rows,
-                               const Expr *w, uint32_t i)
+const Expr *tflite_hybrid_sums(const Build *b, const Expr *y, const TfliteRows *rows, const Expr *w,
+                               const Expr *scales)
 {
     static const int64_t axes[] = {1, 2, 3};
-    const Build         *b = &n->b;
-    uint32_t             rank = expr_rank(w);
 
+    if (!y || !w)
+        return NULL;
     if (rows->zero) {
+        uint32_t rank = expr_rank(w);
+
         w = build_along(b, build_reduce(b, "sum", w, rank - 1, axes, false), rank, 1);
         y = build_sub(b, y, build_mul(b, rows->zero, w));
     }
-    return build_mul(b, build_cast(b, y, DT_F32),
-                     build_mul(b, rows->scale, scales_of(n, tflite_in(n, i), rank)));
+    return build_mul(b, build_cast(b, y, DT_F32), build_mul(b, rows->scale, scales));
+}
+
+const Expr *tflite_hybrid_dense(const Build *b, const Expr *x, const Expr *w, const Expr *scales,
+                                bool both_ends)
+{
+    int64_t    last = 1;
+    TfliteRows rows;
+
+    w = build_cast(b, w, DT_I32);
+    if (!tflite_by_range(b, x, 1, &last, both_ends, &rows))
+        return NULL;
+    return tflite_hybrid_sums(b, build2(b, "nn.dense", rows.q, w, NULL), &rows, w, scales);
 }

@@ -60,7 +60,7 @@ static bool lstm_round(const Build *b, void *user, const Expr *i, const Expr *co
     const Layer *k = user;
     const Expr  *g = build_take(b, in[2], i, 0), *forget, *c = in[1], *h;
 
-    g = build_add(b, g, build2(b, "nn.dense", in[0], k->r, NULL));
+    g = build_add(b, g, layer_product(k, b, in[0], k->r, k->state_scales));
     forget = sigmoid(b, gate(k, b, g, c, F_GATE));
     h = k->first == I_GATE ? sigmoid(b, gate(k, b, g, c, I_GATE))
         : forget           ? build_sub(b, build_scalar(b, forget, 1), forget)
@@ -70,7 +70,7 @@ static bool lstm_round(const Build *b, void *user, const Expr *i, const Expr *co
     c = layer_rounded(k, k->at->memory, c);
     h = build_mul(b, sigmoid(b, gate(k, b, g, c, O_GATE)), tflite_activated(k->n, k->act, c));
     if (k->projection) {
-        h = build2(b, "nn.dense", h, k->projection, NULL);
+        h = layer_product(k, b, h, k->projection, k->proj_scales);
         h = clipped(b, k->proj_bias ? build_add(b, h, k->proj_bias) : h, k->proj_clip);
     }
     next[0] = layer_rounded(k, k->at->state, h);
@@ -172,6 +172,23 @@ static const Expr *plain_lstm(Layer *k, const Expr *h, const Expr *c, const Expr
                : NULL;
 }
 
+/* Weights of 8 bits and data in floats: the kernel rounds the rows of both products' data. */
+static bool read_hybrid(Layer *k, const Expr **w)
+{
+    const Inputs *at = k->at;
+
+    if (at->aux || !layer_is_hybrid(k, at->weights, 2 * GATES))
+        return true;
+    k->both_ends = tflite_int(k->n, "asymmetric_quantize_inputs");
+    *w = layer_bytes(k, at->weights, &k->data_scales);
+    k->r = layer_bytes(k, at->weights + GATES, &k->state_scales);
+    if (k->projection && layer_is_hybrid(k, at->projection, 1)) {
+        k->projection = k->n->in[at->projection];
+        k->proj_scales = tflite_unit_scales(k->n, at->projection, 2);
+    }
+    return *w && k->r;
+}
+
 /* All results, [T, N, O]. */
 static const Expr *lstm(Layer *k)
 {
@@ -188,7 +205,10 @@ static const Expr *lstm(Layer *k)
         return NULL;
     if (lstm_is_integer(k))
         return lstm_in_integers(k);
-    return is_special(k) ? layer_loop(k, h, c, w, lstm_round) : plain_lstm(k, h, c, w);
+    if (!read_hybrid(k, &w))
+        return NULL;
+    return k->data_scales || is_special(k) ? layer_loop(k, h, c, w, lstm_round)
+                                           : plain_lstm(k, h, c, w);
 }
 
 bool tflite_sequence_lstm(TfliteNode *n)

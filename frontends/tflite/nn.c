@@ -131,7 +131,8 @@ static const Expr *product(TfliteNode *n, const Expr *x, const Expr *w, const Tf
     if (!tflite_by_range(b, x, COUNT(axes), axes, ends, &rows))
         return NULL;
     w = build_cast(b, w, DT_I32);
-    return tflite_hybrid_sums(n, conv2d(n, rows.q, w, &inside, groups), &rows, w, 1);
+    return tflite_hybrid_sums(b, conv2d(n, rows.q, w, &inside, groups), &rows, w,
+                              tflite_unit_scales(n, 1, IMAGE_RANK));
 }
 
 /* Data NHWC and weights OHWI; fewer channels of the weights than of the data mean groups. */
@@ -223,19 +224,6 @@ bool tflite_transpose_conv(TfliteNode *n)
                              with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a), 2, 1, 3, 1));
 }
 
-/* Of rows that are rounded by their ranges. */
-static const Expr *hybrid_dense(const TfliteNode *n, const Expr *x)
-{
-    const Build *b = &n->b;
-    const Expr  *w = build_cast(b, n->in[1], DT_I32);
-    int64_t      last = 1;
-    TfliteRows   rows;
-
-    if (!tflite_by_range(b, x, 1, &last, tflite_int(n, "asymmetric_quantize_inputs"), &rows))
-        return NULL;
-    return tflite_hybrid_sums(n, build2(b, "nn.dense", rows.q, w, NULL), &rows, w, 1);
-}
-
 /* Rows of k cells times weights [units, k]; what the rows are of is flattened unless keep_num_dims.
  */
 bool tflite_fully_connected(TfliteNode *n)
@@ -263,7 +251,8 @@ bool tflite_fully_connected(TfliteNode *n)
         dims[i] = expr_form(x, i);
     y = build_reshape_to(b, x, 2, (const Idx *[]){rows, idx_const(b->c->arith, k)});
     if (tflite_is_hybrid(n, 0, 1))
-        y = hybrid_dense(n, y);
+        y = tflite_hybrid_dense(b, y, w, tflite_unit_scales(n, 1, 2),
+                                tflite_int(n, "asymmetric_quantize_inputs"));
     else if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))
         return false;
     else

@@ -124,6 +124,44 @@ bool layer_any(const TfliteNode *n, uint32_t from, uint32_t to)
     return false;
 }
 
+/* ---- weights that stay bytes ------------------------------------------------------------------------ */
+
+bool layer_is_hybrid(const Layer *k, uint32_t from, uint32_t n)
+{
+    bool any = false;
+
+    for (uint32_t i = from; i < from + n; i++) {
+        if (!tflite_has(k->n, i))
+            continue;
+        if (!tflite_is_hybrid(k->n, 0, i) || tflite_scales(tflite_in(k->n, i)) != 1)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+const Expr *layer_bytes(const Layer *k, uint32_t from, const Expr **scales)
+{
+    const Build *b = &k->n->b;
+    const Expr  *part[GATES];
+    int64_t      cells = k->gates * k->H;
+    float       *v = NEW_ARRAY(b->c->arena, float, (size_t)cells);
+
+    for (int64_t i = 0; i < cells; i++)
+        v[i] = (float)tflite_scale(tflite_in(k->n, from + k->first + (uint32_t)(i / k->H)), 0);
+    for (uint32_t i = k->first; i < k->first + k->gates; i++)
+        part[i] = k->n->in[from + i];
+    *scales = build_const(b, DT_F32, 1, &cells, v);
+    return build_concat(b, k->gates, part + k->first, 0);
+}
+
+const Expr *layer_product(const Layer *k, const Build *b, const Expr *x, const Expr *w,
+                          const Expr *scales)
+{
+    return scales ? tflite_hybrid_dense(b, x, w, scales, k->both_ends)
+                  : build2(b, "nn.dense", x, w, NULL);
+}
+
 /* ---- loops ---------------------------------------------------------------------------------------- */
 
 /* x W + b of all steps, [T, N, gates * H] */
@@ -133,7 +171,7 @@ static const Expr *of_data(const Layer *k, const Expr *w, const Expr *bias)
     Arith       *A = b->c->arith;
     const Idx   *rows[2] = {idx_mul(A, k->T, k->N), expr_form(k->x, 2)},
               *steps[3] = {k->T, k->N, idx_const(A, k->gates * k->H)};
-    const Expr *y = build2(b, "nn.dense", build_reshape_to(b, k->x, 2, rows), w, NULL);
+    const Expr *y = layer_product(k, b, build_reshape_to(b, k->x, 2, rows), w, k->data_scales);
 
     return build_reshape_to(b, bias ? build_add(b, y, bias) : y, 3, steps);
 }
@@ -226,7 +264,7 @@ static bool rnn_round(const Build *b, void *user, const Expr *i, const Expr *con
     const Layer *k = user;
     const Expr  *x = build_take(b, in[1], i, 0);
 
-    x = build_add(b, x, build2(b, "nn.dense", in[0], k->r, NULL));
+    x = build_add(b, x, layer_product(k, b, in[0], k->r, k->state_scales));
     next[0] = layer_rounded(k, k->at->state, tflite_activated(k->n, k->act, x));
     next[1] = in[1];
     next[2] = build3(b, "update_slice", in[2], next[0], i, NULL);
@@ -254,7 +292,12 @@ static const Expr *rnn(Layer *k)
         !(k->bias = layer_bias(k, at + 2, at, &k->H)) ||
         !(h = layer_state(n, k->at->state, k->N, k->H)))
         return NULL;
-    if (k->act != 1 && k->act != 4)
+    if (!k->at->aux && layer_is_hybrid(k, at, 2)) {
+        k->both_ends = tflite_int(n, "asymmetric_quantize_inputs");
+        w = layer_bytes(k, at, &k->data_scales);
+        k->r = layer_bytes(k, at + 1, &k->state_scales);
+    }
+    if (k->data_scales || (k->act != 1 && k->act != 4))
         return layer_loop(k, h, NULL, w, rnn_round);
     a->f = k->act == 1 ? "relu" : "tanh";
     a->direction = k->at->reverse ? "reverse" : "forward";

@@ -24,7 +24,18 @@ typedef struct {
     int64_t       act;
     double        cell_clip, proj_clip;
     const Expr   *r, *bias, *peephole[GATES], *factor, *projection, *proj_bias;
+    /* Of weights that stay bytes, for each row; NULL: they are floats. */
+    const Expr *data_scales, *state_scales, *proj_scales;
+    bool        both_ends; /* how the data for these are rounded */
 } Layer;
+
+/* Are all n weights from input `from` on that there are bytes, and the data floats? */
+bool layer_is_hybrid(const Layer *k, uint32_t from, uint32_t n);
+/* Weights of all gates as bytes, one above the other; and their scales. */
+const Expr *layer_bytes(const Layer *k, uint32_t from, const Expr **scales);
+/* x [N, K] times such weights, or floats where scales is NULL. */
+const Expr *layer_product(const Layer *k, const Build *b, const Expr *x, const Expr *w,
+                          const Expr *scales);
 
 /* Input i in floats, of these dimensions. */
 const Expr *layer_value(TfliteNode *n, uint32_t i, uint32_t rank, const int64_t *dims);

@@ -2,7 +2,8 @@
  * the last `memory` of those products.  Data [N, I], weights [F, I] and [F, memory], bias [units],
  * state [N, F * memory], of which this run's product becomes the last.
  *
- * Data and weights of 8 bits, and of 16 over time, are the integers of LiteRT's reference kernel:
+ * Weights of 8 bits of data in floats stay bytes (hybrid.c), those over time become floats.  Data
+ * and weights of 8 bits, and of 16 over time, are the integers of LiteRT's reference kernel:
  *
  *     state = times((x - zx) W)            within 16 bits
  *     y = times(sum of state * W_time + b) + z */
@@ -96,7 +97,11 @@ static bool svdf_in_floats(const Svdf *k)
         !(time = layer_value(n, 2, 2, (int64_t[]){k->F, k->memory})) ||
         !(past = layer_state(n, 4, k->N, k->F * k->memory)))
         return false;
-    y = layer_rounded(&layer, 4, build2(b, "nn.dense", x, w, NULL));
+    if (layer_is_hybrid(&layer, 1, 1))
+        y = tflite_hybrid_dense(b, x, n->in[1], tflite_unit_scales(n, 1, 2),
+                                tflite_int(n, "asymmetric_quantize_inputs"));
+    else
+        y = layer_rounded(&layer, 4, build2(b, "nn.dense", x, w, NULL));
     y = remembered(k, past, y);
     if (!kept(k, y))
         return false;

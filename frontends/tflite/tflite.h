@@ -372,9 +372,14 @@ typedef struct {
 } TfliteRows;
 bool tflite_by_range(const Build *b, const Expr *x, uint32_t n, const int64_t *axes, bool both_ends,
                      TfliteRows *out);
-/* In floats, sums y [N, units, ..] of products of rows with w, which is input i in i32. */
-const Expr *tflite_hybrid_sums(const TfliteNode *n, const Expr *y, const TfliteRows *rows,
-                               const Expr *w, uint32_t i);
+/* The scales of input i, one or for each of the units, which are axis 1 of a result. */
+const Expr *tflite_unit_scales(const TfliteNode *n, uint32_t i, uint32_t rank);
+/* In floats, sums y [N, units, ..] of products of rows with w, in i32. */
+const Expr *tflite_hybrid_sums(const Build *b, const Expr *y, const TfliteRows *rows, const Expr *w,
+                               const Expr *scales);
+/* x [N, K] in 8 bits, row by row, times w [units, K]. */
+const Expr *tflite_hybrid_dense(const Build *b, const Expr *x, const Expr *w, const Expr *scales,
+                                bool both_ends);
 
 /* ---- window.c -------------------------------------------------------------------------------------- */
 

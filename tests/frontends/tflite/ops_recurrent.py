@@ -177,6 +177,20 @@ def run_svdf(r):
 
 
 @model
+def run_svdf_hybrid(r):
+    """Weights of 8 bits and data in floats, which are rounded row by row."""
+    m = Model()
+    n, i, units, rank, memory = 2, 9, 4, 2, 5
+    x = m.input("x", [n, i])
+    for name, fields in (("symmetric", {}), ("ends", dict(asymmetricQuantizeInputs=True))):
+        m.op("SVDF", [x, int8(m, name + "_w", r, (units * rank, i)), int8(m, name + "_t", r, (units * rank, memory)), m.const(f32(r, units)),
+                      m.tensor(name + "_s", [n, units * rank * memory], variable=True)], m.output(name, [n, units]), "SVDFOptions", version=2, rank=rank,
+             fusedActivationFunction=1, **fields)
+    m.kept = variables(m)
+    return m, f32(r, n, i)
+
+
+@model
 def words_svdf(r):
     """Data and weights of 8 bits, states and weights over time of 16."""
     m = Model()
@@ -270,39 +284,20 @@ def step_lstm_norm(r):
 
 @model
 def run_lstm_hybrid(r):
-    """Weights of 8 bits, data in floats that are not rounded here."""
+    """Weights of 8 bits and data in floats, which are rounded row by row, the state, too."""
     m = Model()
-    n, t, i, h = 2, 4, 3, 5
+    n, t, i, h = 2, 4, 7, 10
     x = m.input("x", [n, t, i])
-    kept = []
 
     def weights(*shape):
-        q = r.integers(-127, 128, shape).astype(np.int8)
-        kept.append(m.const(q, scale=1 / 127))
-        return kept[-1]
-    ins = lstm_inputs(m, r, x, n, i, h, weights=weights)
-    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output("y", [n, t, h]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
-    q = f32(r, n, t, i)
-    m.results = {"y": float_lstm(m, ins, q)}
-    return m, q
-
-
-def float_lstm(m, ins, x):
-    def of(i):
-        t = m.graph.tensors[ins[i]]
-        v = np.frombuffer(m.model_t.buffers[t.buffer].data.tobytes(), np.int8 if t.type == 9 else np.float32).reshape(t.shape)
-        return v.astype(np.float32) * (t.quantization.scale[0] if t.type == 9 else 1)
-
-    def sigmoid(v):
-        return 1 / (1 + np.exp(-v))
-    h = np.zeros((x.shape[0], of(5).shape[1]))
-    c, out = h, []
-    for t in range(x.shape[1]):
-        i, f, g, o = [x[:, t] @ of(1 + k).T + h @ of(5 + k).T + of(12 + k) for k in range(4)]
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        out.append(h)
-    return np.stack(out, 1).astype(np.float32)
+        return m.const(r.integers(-127, 128, shape).astype(np.int8), scale=r.uniform(0.003, 0.01))
+    for name, how, fields in (("plain", {}, {}), ("ends", {}, dict(asymmetricQuantizeInputs=True)), ("projection", dict(o=6), {}), ("cifg", dict(cifg=True, norm=True), {})):
+        ins = lstm_inputs(m, r, x, n, i, h, weights=weights, names=(name + "_h", name + "_c"), **how)
+        m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output(name, [n, t, how.get("o", h)]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4, **fields)
+    for name, fields in (("rnn", {}), ("rnn_ends", dict(asymmetricQuantizeInputs=True))):
+        m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, weights(h, i), weights(h, h), m.const(f32(r, h)), m.tensor(name + "_h", [n, h], variable=True)],
+             m.output(name, [n, t, h]), "SequenceRNNOptions", fusedActivationFunction=4, **fields)
+    return m, f32(r, n, t, i)
 
 
 @model
