@@ -14,6 +14,9 @@
  *   - a field that lies elsewhere already, or that no kernel makes (a parameter, a slice), is
  *     copied.  If more than half of the result would be copies, one kernel does it all.
  *
+ * Kernels of devices move 16 bytes at a time, and count on tensors to begin on such a border, so a
+ * part that does not is no view there.
+ *
  * A slice of a value that is only elementwise work is left to fusion, which then computes just the
  * part.  Results of main stay what they are: they have memory of their own.  Runs before borders
  * are planned, which parts and whole share.  Cost: one walk; concatenations with the same first
@@ -52,6 +55,33 @@ static bool leads(const Type *t, uint32_t axis)
     for (uint32_t i = 0; i < axis; i++)
         if (!type_dim(t, i, &n) || n != 1)
             return false;
+    return true;
+}
+
+/* May a part begin at that position of a dimension? */
+static bool on_border(Ctx *c, const Type *whole, uint32_t axis, const Idx *at)
+{
+    enum { BORDER = 16 };
+    int64_t rest;
+
+    if (!c->target || c->target->cls != CLASS_GPU)
+        return true;
+    for (uint32_t i = axis + 1; i < whole->n; i++)
+        at = idx_mul(c->arith, at, whole->dims[i]);
+    at = idx_mulc(c->arith, at, (int64_t)dtype_bytes(whole->dtype));
+    return idx_is_const(idx_modc(c->arith, at, BORDER), &rest) && rest == 0;
+}
+
+static bool fields_on_border(Ctx *c, const Type *whole, uint32_t axis, uint32_t n,
+                             const Expr *const *fields)
+{
+    const Idx *at = idx_const(c->arith, 0);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!on_border(c, whole, axis, at))
+            return false;
+        at = idx_add(c->arith, at, fields[i]->type->dims[axis]);
+    }
     return true;
 }
 
@@ -147,7 +177,8 @@ static const Expr *join(Ctx *c, Views *v, const Expr *was, const Expr *e)
     const NodeInfo *info = map_get(v->info, PTR_KEY(was));
     uint32_t        axis = axis_from_front(ATTRS_OF(ConcatenateAttrs, e)->axis, e->type->n);
 
-    if (fields->kind != EXPR_TUPLE || !info || !some_cells(e) || !leads(e->type, axis))
+    if (fields->kind != EXPR_TUPLE || !info || !some_cells(e) || !leads(e->type, axis) ||
+        !fields_on_border(c, e->type, axis, fields->nkids, fields->kids))
         return e;
     Join *j = NEW(c->scratch, Join);
     *j = (Join){.scope = info->scope,
@@ -204,6 +235,14 @@ static bool whole_is_needed(const Views *v, const Expr *x)
     return false;
 }
 
+static bool slice_on_border(Ctx *c, const Type *whole, const int64_t *begin)
+{
+    for (uint32_t i = 0; i < whole->n; i++)
+        if (!on_border(c, whole, i, idx_const(c->arith, begin[i])))
+            return false;
+    return true;
+}
+
 static const Expr *slice_view(Ctx *c, const Expr *slice)
 {
     StridedSliceAttrs *a = ATTRS_COPY(c, StridedSliceAttrs, slice);
@@ -219,7 +258,8 @@ static const Expr *slice(Ctx *c, const Views *v, const Expr *was, const Expr *e)
 
     if (!some_cells(e) || !expr_is_tensor(x) || owner(x)->kind == EXPR_CONST ||
         map_get(v->results, PTR_KEY(was)) || !slice_begin(c, e, begin) ||
-        !is_range(x->type, e->type) || !whole_is_needed(v, call_arg(was, 0)))
+        !slice_on_border(c, x->type, begin) || !is_range(x->type, e->type) ||
+        !whole_is_needed(v, call_arg(was, 0)))
         return e;
     return slice_view(c, e);
 }
@@ -236,6 +276,8 @@ static const Expr *field(Ctx *c, const Views *v, const Expr *was, const Expr *e)
         !is_range(x->type, e->type) || !split_range(c, s, e->u.index, &lo, &hi))
         return e;
     axis = axis_from_front(ATTRS_OF(SplitAttrs, s)->axis, e->type->n);
+    if (!on_border(c, x->type, (uint32_t)axis, idx_const(c->arith, lo)))
+        return e;
     a = ATTRS_NEW(c, StridedSliceAttrs);
     a->begin = dims_of_i64(c, &lo, 1);
     a->end = dims_of_i64(c, &hi, 1);
