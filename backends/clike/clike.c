@@ -221,6 +221,10 @@ static void print_store(Clike *x, const StoreData *d)
         clike_vector_store(x, d);
         return;
     }
+    if (d->n && !x->program && d->value->dtype.lanes > 1 && !d->mask) {
+        clike_wide_store(x, d);
+        return;
+    }
     const char *value = clike_bare(x, clike_expression(x, d->value));
     clike_indent(x);
     if (d->mask)
@@ -372,10 +376,22 @@ static bool has_instruction(const void *user, IntrinId id)
     return d->instruction && d->instruction(id);
 }
 
+typedef struct {
+    Ctx                *c;
+    const ClikeDialect *d;
+} Vectors;
+
+static bool has_vector(const void *user, DType vector)
+{
+    const Vectors *v = user;
+
+    return v->d->vector && v->d->vector(v->c, vector);
+}
+
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = plain_instructions(c, f, has_instruction, d);
-    f = plain_halves(c, plain_scalars(c, f));
+    f = plain_wide(c, plain_halves(c, plain_scalars(c, f)), has_vector, &(Vectors){c, d});
 
     Clike  x = {.c = c,
                 .d = d,

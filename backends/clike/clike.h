@@ -38,6 +38,10 @@ typedef struct ClikeDialect {
     /* Optional: condition of the preprocessor under which f32_of_f16 of `h` and f16_of_f32 of `v`
      * have these bodies. */
     const char *half_if, *half_to, *half_from;
+    /* Optional: a vector's type, "float4", NULL for one that the language has not; what stands
+     * before its name and behind it to make one of numbers: "make_", "(". */
+    const char *(*vector)(Ctx *c, DType t);
+    const char *make[2];
     const char *noalias; /* "restrict" */
     bool        runs;    /* pointers go along with loops (running.c) */
     const char *barrier; /* statement */
@@ -74,6 +78,7 @@ bool clike_is_helper(const char *name);               /* such a name is no one e
 const char *clike_math(MathFn fn, DType t);
 /* Types by the short names of OpenCL and Metal, "uchar"; floats of 16 bits are their bits. */
 const char *clike_short_type(DType t);
+const char *clike_short_vector(Ctx *c, DType t); /* "uchar4", of 32 bits at most */
 /* ... for languages whose functions take every type: "exp". */
 const char *clike_math_overloaded(MathFn fn, DType t);
 /* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */

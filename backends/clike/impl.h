@@ -6,6 +6,7 @@
  *   prim.c   expressions
  *   index.c  indices; names of loop variables and buffers
  *   vector.c vectors, where the language has them
+ *   wide.c   .. as single accesses of a device's kernels
  *   prelude.c functions that stand in for operators
  *   instruction.c instructions that are functions of the language
  *   unread.c memory and views that nothing reads */
@@ -111,6 +112,11 @@ void clike_case(Clike *x, const Prim *p, StrBuf *s);
 bool clike_has_vectors(const Clike *x, DType t);
 void clike_vector(Clike *x, const Prim *p, StrBuf *s); /* clike_node of one */
 void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
+
+/* ---- wide.c ---- */
+
+void clike_wide(Clike *x, const Prim *p, StrBuf *s);
+void clike_wide_store(Clike *x, const StoreData *d);
 
 /* ---- prelude.c ---- */
 

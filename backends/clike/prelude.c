@@ -94,6 +94,13 @@ const char *clike_short_type(DType t)
     }
 }
 
+const char *clike_short_vector(Ctx *c, DType t)
+{
+    return t.bits <= 32 ? intern_printf(c->strings, "%s%u", clike_short_type(dtype_lanes(t, 1)),
+                                        (unsigned)t.lanes)
+                        : NULL;
+}
+
 /* Of a type, in names: bool is a byte there. */
 static const char *short_name(Ctx *c, DType t)
 {

@@ -12,9 +12,10 @@ enum { MAX_TEXT = 1 << 24 };
 
 const char *clike_type(Clike *x, DType t)
 {
-    const char *s = t.lanes == 1              ? x->d->type(t)
-                    : clike_has_vectors(x, t) ? dtype_text(x->c, t)
-                                              : NULL;
+    const char *s = t.lanes == 1                  ? x->d->type(t)
+                    : clike_has_vectors(x, t)     ? dtype_text(x->c, t)
+                    : !x->program && x->d->vector ? x->d->vector(x->c, t)
+                                                  : NULL;
 
     if (s)
         return s;
@@ -291,6 +292,10 @@ static void print_math(Clike *x, const Prim *p, StrBuf *s)
 
 void clike_node(Clike *x, const Prim *p, StrBuf *s)
 {
+    if (!x->program && (p->dtype.lanes > 1 || p->kind == PRIM_SHUFFLE)) {
+        clike_wide(x, p, s);
+        return;
+    }
     if (clike_has_vectors(x, p->dtype)) {
         clike_vector(x, p, s);
         return;

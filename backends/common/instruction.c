@@ -16,13 +16,6 @@ bool is_async_copy(const Prim *p)
     return p->kind == PRIM_INTRIN && intrin_copies(p->u.intrin);
 }
 
-static bool on_border(Ctx *c, const Buffer *b, const Idx *const *index)
-{
-    int64_t cells = BORDER / (int64_t)dtype_bytes(dtype_lanes(b->dtype, 1)), rest = 1;
-
-    return b->ndim == 1 && idx_is_const(idx_modc(c->arith, index[0], cells), &rest) && rest == 0;
-}
-
 static bool stays(Ctx *c, const StoreData *d)
 {
     const LoadData *from = &d->value->kids[0]->u.load;
@@ -30,7 +23,8 @@ static bool stays(Ctx *c, const StoreData *d)
     return d->value->kids[0]->kind == PRIM_LOAD && dtype_bytes(d->value->dtype) == BORDER &&
            !d->mask && !from->mask && d->buffer->scope == SCOPE_SHARED &&
            (from->buffer->scope == SCOPE_ARENA || from->buffer->scope == SCOPE_CONST) &&
-           on_border(c, d->buffer, d->index) && on_border(c, from->buffer, from->index);
+           is_on_border(c, d->buffer, d->index, BORDER) &&
+           is_on_border(c, from->buffer, from->index, BORDER);
 }
 
 typedef struct {

@@ -28,6 +28,16 @@ static const char *cu_type(DType t)
     }
 }
 
+static const char *cu_vector(Ctx *c, DType t)
+{
+    if (t.bits == 64 && t.code != DT_FLOAT)
+        return intern_printf(c->strings, "%slonglong%u", t.code == DT_UINT ? "u" : "",
+                             (unsigned)t.lanes);
+    if (t.bits == 64)
+        return intern_printf(c->strings, "double%u", (unsigned)t.lanes);
+    return clike_short_vector(c, t);
+}
+
 /* Pointers are generic. */
 static const char *cu_space(Scope s, bool written)
 {
@@ -124,6 +134,8 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
                                      .instruction = cuda_instruction,
                                      .shared = "__shared__ __align__(16)",
+                                     .vector = cu_vector,
+                                     .make = {"make_", "("},
                                      .noalias = "__restrict__",
                                      .runs = true,
                                      .barrier = "__syncthreads();",

@@ -304,6 +304,8 @@ LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *
 
     if (b->align || b->scope == SCOPE_SHARED)
         known = b->align ? b->align : SHARED_ALIGN;
+    else if (gen_is_kernel(g) && n && (b->scope == SCOPE_ARENA || b->scope == SCOPE_CONST))
+        known = SHARED_ALIGN; /* as each tensor in a device's memory */
     known = low_bit(known, 1u << 12);
     known = low_bit((uint64_t)x->c0 * elem, known);
     for (uint32_t i = 0; i < x->nterms; i++)

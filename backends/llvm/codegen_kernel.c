@@ -233,11 +233,18 @@ static bool has_instruction(const void *user, IntrinId id)
     return gen_has_instruction(g, id);
 }
 
+static bool has_vector(const void *user, DType vector)
+{
+    (void)user, (void)vector;
+    return true;
+}
+
 bool gen_kernel(Gen *g, const Func *f)
 {
     uint32_t errors = diag_errors(g->c->diags), n = 0;
 
     f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, g));
+    f = plain_wide(g->c, f, has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);
     declare_kernel(g, f);

@@ -149,13 +149,15 @@ static void alloc(Gen *g, const Stmt *s)
     int64_t       elems = 1, origin = 0;
     uint32_t      type, id;
 
-    if (b->dtype.lanes > 1)
-        emit_fail(g, "vectors");
+    if (b->dtype.lanes > 1 && (b->ndim || storage != SpvFunction))
+        emit_fail(g, "arrays of vectors");
     if (b->ndim && !buffer_size(g->c, b, &elems, &origin))
         emit_fail(g, "memory of a size that only a run knows");
     if (g->failed)
         return;
-    type = spv_cell(g->s, b->dtype, storage);
+    type = b->dtype.lanes > 1
+               ? spv_vector(g->s, spv_type(g->s, dtype_lanes(b->dtype, 1)), b->dtype.lanes)
+               : spv_cell(g->s, b->dtype, storage);
     if (b->ndim)
         type = spv_array(g->s, type, elems > 0 ? elems : 1);
     if (storage == SpvWorkgroup) {
@@ -373,12 +375,19 @@ static void finish(Gen *g, uint32_t function, uint32_t start)
     spv_entry(g->s, function, device_symbol(c, g->f->name), &g->interface);
 }
 
+static bool has_vector(const void *user, DType vector)
+{
+    (void)user;
+    return vector.bits <= 32;
+}
+
 bool vulkan_function(Spirv *s, const Func *f)
 {
     Ctx     *c = s->c;
     uint32_t function = spv_id(s), start = spv_id(s);
 
     f = plain_halves(c, plain_scalars(c, intrins_expand(c, f)));
+    f = plain_wide(c, f, has_vector, NULL);
     Gen g = {.s = s,
              .c = c,
              .f = f,

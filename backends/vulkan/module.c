@@ -175,6 +175,11 @@ uint32_t spv_vec3(Spirv *s)
     return GLOBAL(s, OpTypeVector, 0, int_type(s, 32), 3);
 }
 
+uint32_t spv_vector(Spirv *s, uint32_t of, uint32_t lanes)
+{
+    return GLOBAL(s, OpTypeVector, 0, of, lanes);
+}
+
 uint32_t spv_void(Spirv *s)
 {
     return global(s, OpTypeVoid, 0, 0, (uint32_t[]){0}, 0, &(bool){false});

@@ -4,6 +4,7 @@
  * Values of a statement are forgotten when the next one begins, since memory may have changed;
  * indices that read no memory when the block ends in which they were computed.  A select whose arms
  * read memory becomes branches: only the arm that is taken may be read. */
+#include "backends/common/plain.h"
 #include "backends/vulkan/vulkan.h"
 
 #define PRIM_KEY(p) (UINT64_C(3) << 60 | (p)->id)
@@ -152,11 +153,24 @@ static SpvEnum storage_of(const Gen *g, const Buffer *b)
     return b->scope == SCOPE_SHARED ? SpvWorkgroup : SpvFunction;
 }
 
+/* In memory; narrower numbers than 32 bits are wider in registers. */
+static uint32_t cells_type(Gen *g, DType t)
+{
+    return spv_vector(g->s, spv_cell(g->s, dtype_lanes(t, 1), SpvPhysicalStorageBuffer), t.lanes);
+}
+
+static uint32_t lanes_type(Gen *g, DType t)
+{
+    return spv_vector(g->s, spv_type(g->s, dtype_lanes(t, 1)), t.lanes);
+}
+
 /* The address of a cell: of a variable's own, of an array's, of one in a buffer. */
 static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index)
 {
     SpvEnum    storage = storage_of(g, b);
-    uint32_t   base = emit_known(g, BUFFER_KEY(b)), cell = spv_cell(g->s, b->dtype, storage);
+    uint32_t   base = emit_known(g, BUFFER_KEY(b));
+    uint32_t   cell =
+        b->dtype.lanes > 1 ? lanes_type(g, b->dtype) : spv_cell(g->s, b->dtype, storage);
     uint32_t   to = spv_pointer(g->s, storage, cell);
     int64_t    elems, origin = 0;
     const Idx *at = n ? index[0] : idx_const(g->c->arith, 0);
@@ -170,6 +184,61 @@ static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *i
     if (buffer_size(g->c, b, &elems, &origin) && origin)
         at = idx_addc(g->c->arith, at, origin);
     return OP2(g, OpAccessChain, to, base, emit_index(g, at));
+}
+
+/* Cells side by side, whose address is a vector's where they lie on its border (wide.c). */
+static uint32_t vector_at(Gen *g, const Buffer *b, const Idx *const *index, uint32_t vector)
+{
+    uint32_t to = spv_pointer(g->s, SpvPhysicalStorageBuffer, vector);
+
+    return OP1(g, OpBitcast, to, address(g, b, 1, index));
+}
+
+static uint32_t load(Gen *g, const Prim *p);
+
+static uint32_t load_vector(Gen *g, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    uint32_t        type = lanes_type(g, p->dtype), cells, each[4];
+
+    if (l->mask || p->dtype.bits > 32 || p->dtype.lanes > COUNT(each))
+        return emit_fail(g, "vectors");
+    if (!l->n)
+        return OP1(g, OpLoad, type, address(g, l->buffer, 0, NULL));
+    if (storage_of(g, l->buffer) == SpvPhysicalStorageBuffer &&
+        is_on_border(g->c, l->buffer, l->index, dtype_bytes(p->dtype))) {
+        cells = cells_type(g, p->dtype);
+        each[0] = OP3(g, OpLoad, cells, vector_at(g, l->buffer, l->index, cells), SpvAligned,
+                      dtype_bytes(p->dtype));
+        if (p->dtype.bits == 32)
+            return each[0];
+        return OP1(g, p->dtype.code == DT_INT ? OpSConvert : OpUConvert, type, each[0]);
+    }
+    for (uint32_t i = 0; i < p->dtype.lanes; i++) {
+        const Idx *at = idx_addc(g->c->arith, l->index[0], i);
+        each[i] = load(g, prim_load(g->c, l->buffer, &at));
+    }
+    return emit_op(g, OpCompositeConstruct, type, p->dtype.lanes, each);
+}
+
+static uint32_t vector(Gen *g, const Prim *p)
+{
+    DType    one = dtype_lanes(p->dtype, 1);
+    uint32_t each[4];
+
+    if (p->kind == PRIM_LOAD)
+        return load_vector(g, p);
+    if (p->dtype.bits > 32 || p->dtype.lanes > COUNT(each))
+        return emit_fail(g, "vectors");
+    for (uint32_t i = 0; i < p->dtype.lanes; i++)
+        if (p->kind == PRIM_VEC || p->kind == PRIM_SPLAT)
+            each[i] = emit_prim(g, p->kids[p->kind == PRIM_VEC ? i : 0]);
+        else if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT)
+            each[i] =
+                emit_prim(g, prim_num(g->c, one, p->kind == PRIM_INT ? (double)p->u.i : p->u.f));
+        else
+            return emit_fail(g, "vectors");
+    return emit_op(g, OpCompositeConstruct, lanes_type(g, p->dtype), p->dtype.lanes, each);
 }
 
 static uint32_t load(Gen *g, const Prim *p)
@@ -192,12 +261,22 @@ static uint32_t load(Gen *g, const Prim *p)
 
 void emit_store(Gen *g, const StoreData *d)
 {
-    DType    t = d->buffer->dtype;
+    DType    t = d->buffer->dtype, all = d->value->dtype;
     SpvEnum  storage = storage_of(g, d->buffer);
-    uint32_t v = emit_prim(g, d->value), at = address(g, d->buffer, d->n, d->index);
+    uint32_t v = emit_prim(g, d->value), at;
 
-    if (d->mask || d->value->dtype.lanes > 1)
+    if (d->mask || (all.lanes > 1 && d->n && storage != SpvPhysicalStorageBuffer)) {
         emit_fail(g, "vectors");
+        return;
+    }
+    if (all.lanes > 1 && d->n) {
+        at = vector_at(g, d->buffer, d->index, cells_type(g, all));
+        if (all.bits < 32)
+            v = OP1(g, OpUConvert, cells_type(g, all), v);
+        PUT(g->s, &g->code, OpStore, at, v, SpvAligned, dtype_bytes(all));
+        return;
+    }
+    at = address(g, d->buffer, d->n, d->index);
     if (t.bits < 32 && storage != SpvFunction) {
         if (dtype_is_bool(t))
             v = emit_cast(g, v, DT_U8, t);
@@ -378,10 +457,12 @@ static uint32_t value(Gen *g, const Prim *p)
     case PRIM_SHR:
     case PRIM_NOT:
     case PRIM_MATH: return emit_arith(g, p);
+    case PRIM_SHUFFLE: /* a lane */
+        return OP2(g, OpCompositeExtract, spv_type(g->s, p->dtype), emit_prim(g, p->kids[0]),
+                   p->u.from[0]);
     case PRIM_SPLAT:
     case PRIM_RAMP:
     case PRIM_VEC:
-    case PRIM_SHUFFLE:
     case PRIM_INTRIN: return emit_fail(g, "vectors");
     case PRIM_ADDR:
     case PRIM_SYMBOL:
@@ -396,8 +477,10 @@ uint32_t emit_prim(Gen *g, const Prim *p)
 
     if (id || g->failed)
         return id;
-    id = p->dtype.lanes > 1 || (p->kind == PRIM_LOAD && p->u.load.mask) ? emit_fail(g, "vectors")
-                                                                        : value(g, p);
+    if (p->kind == PRIM_LOAD && p->u.load.mask)
+        id = emit_fail(g, "masks");
+    else
+        id = p->dtype.lanes > 1 ? vector(g, p) : value(g, p);
     if (!g->failed && p->kind != PRIM_INT && p->kind != PRIM_FLOAT)
         know_for(g, &g->stmt, PRIM_KEY(p), id);
     return id;

@@ -69,6 +69,7 @@ uint32_t spv_cell(Spirv *s, DType t, SpvEnum storage);
 uint32_t spv_pointer(Spirv *s, SpvEnum storage, uint32_t to);
 uint32_t spv_array(Spirv *s, uint32_t cell, int64_t n);
 uint32_t spv_vec3(Spirv *s); /* of u32 */
+uint32_t spv_vector(Spirv *s, uint32_t of, uint32_t lanes);
 uint32_t spv_void(Spirv *s);
 uint32_t spv_procedure(Spirv *s); /* void (void) */
 /* struct { cell at[]; } in a buffer. */

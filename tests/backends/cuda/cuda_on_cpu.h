@@ -22,6 +22,36 @@ FROM_BITS(__float_as_int, int, float)
 FROM_BITS(__float_as_uint, unsigned, float)
 FROM_BITS(__double_as_longlong, long long, double)
 
+// Cells that come and go at once: on a border of their own.
+#define VECTOR2(name, t)                                              \
+    struct __attribute__((aligned(2 * sizeof(t)), may_alias)) name##2 \
+    {                                                                 \
+        t x, y;                                                       \
+    };                                                                \
+    static inline name##2 make_##name##2(t x, t y)                    \
+    {                                                                 \
+        return {x, y};                                                \
+    }
+#define VECTOR4(name, t)                                              \
+    struct __attribute__((aligned(4 * sizeof(t)), may_alias)) name##4 \
+    {                                                                 \
+        t x, y, z, w;                                                 \
+    };                                                                \
+    static inline name##4 make_##name##4(t x, t y, t z, t w)          \
+    {                                                                 \
+        return {x, y, z, w};                                          \
+    }
+VECTOR4(char, signed char)
+VECTOR4(uchar, unsigned char)
+VECTOR4(short, short)
+VECTOR4(ushort, unsigned short)
+VECTOR4(int, int)
+VECTOR4(uint, unsigned)
+VECTOR4(float, float)
+VECTOR2(longlong, long long)
+VECTOR2(ulonglong, unsigned long long)
+VECTOR2(double, double)
+
 static inline int min(int a, int b)
 {
     return a < b ? a : b;

@@ -1,0 +1,85 @@
+/* Cells side by side in a kernel of a device: one access, and nothing else that is a vector.
+ *
+ *     const float4 b4 = *(const float4 *)&b0[4*i0];
+ *     *(float4 *)&b1[4*i0] = make_float4(f(b4.x), f(b4.y), f(b4.z), f(b4.w));
+ *
+ * What has been found to be such an access lies on its border (backends/common/wide.c). */
+#include "backends/clike/impl.h"
+
+static const char *space_of(Clike *x, const Buffer *b)
+{
+    for (uint32_t i = 0; i < x->f->nparams; i++)
+        if (x->f->params[i].buffer == b)
+            return x->d->space(b->scope, x->f->params[i].written);
+    return x->d->space(b->scope, true);
+}
+
+/* "*(const float4 *)&b0[4*i0]" */
+static void access(Clike *x, const Buffer *b, const Idx *index, DType t, StrBuf *s)
+{
+    const char *space = space_of(x, b);
+
+    str_printf(s, "*(%s%s%s *)&%s", space, *space ? " " : "", clike_type(x, t),
+               clike_place(x, b, index));
+}
+
+static void begin_vector(Clike *x, DType t, StrBuf *s)
+{
+    str_printf(s, "%s%s%s", x->d->make[0], clike_type(x, t), x->d->make[1]);
+}
+
+/* A load that lies anywhere. */
+static void load_each(Clike *x, const Prim *p, StrBuf *s)
+{
+    begin_vector(x, p->dtype, s);
+    for (uint32_t i = 0; i < p->dtype.lanes; i++)
+        str_printf(s, "%s%s", i ? ", " : "",
+                   clike_place(x, p->u.load.buffer,
+                               idx_addc(x->c->arith, p->u.load.index[0], (int64_t)i)));
+    str_add(s, ")");
+}
+
+static void each(Clike *x, const Prim *p, StrBuf *s)
+{
+    begin_vector(x, p->dtype, s);
+    for (uint32_t i = 0; i < p->dtype.lanes; i++) {
+        str_add(s, i ? ", " : "");
+        if (p->kind == PRIM_FLOAT)
+            x->d->real(s, dtype_lanes(p->dtype, 1), p->u.f);
+        else if (p->kind == PRIM_INT)
+            x->d->integer(s, dtype_lanes(p->dtype, 1), p->u.i);
+        else
+            clike_prim(x, p->kids[p->kind == PRIM_VEC ? i : 0], s);
+    }
+    str_add(s, ")");
+}
+
+void clike_wide(Clike *x, const Prim *p, StrBuf *s)
+{
+    if (p->kind == PRIM_LOAD && !p->u.load.n) {
+        str_add(s, clike_buffer(x, p->u.load.buffer));
+    } else if (p->kind == PRIM_LOAD) {
+        if (is_on_border(x->c, p->u.load.buffer, p->u.load.index, dtype_bytes(p->dtype)))
+            access(x, p->u.load.buffer, p->u.load.index[0], p->dtype, s);
+        else
+            load_each(x, p, s);
+    } else if (p->kind == PRIM_SHUFFLE && p->dtype.lanes == 1) {
+        clike_prim(x, p->kids[0], s);
+        str_printf(s, ".%c", "xyzw"[p->u.from[0]]);
+    } else if (p->kind == PRIM_VEC || p->kind == PRIM_SPLAT || p->kind == PRIM_INT ||
+               p->kind == PRIM_FLOAT) {
+        each(x, p, s);
+    } else {
+        BUG("%s: an expression of kind %d in lanes", x->d->name, (int)p->kind);
+    }
+}
+
+void clike_wide_store(Clike *x, const StoreData *d)
+{
+    const char *value = clike_expression(x, d->value);
+    StrBuf      s = strbuf(x->c->arena);
+
+    access(x, d->buffer, d->index[0], d->value->dtype, &s);
+    clike_indent(x);
+    str_printf(x->out, "%s = %s;\n", s.at, value);
+}

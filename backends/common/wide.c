@@ -1,0 +1,220 @@
+/* Neighbouring cells of a thread come and go at once: in 16 bytes, in 4 cells of narrower numbers.
+ *
+ *     %y[4*i] = f(%x[4*i]);  %y[4*i+1] = f(%x[4*i+1]);  ..
+ *       -> alloc %w: f32x4 @reg
+ *          %w[] = %x[4*i : 4]
+ *          %y[4*i : 4] = vec(f(lane 0 of %w[]), f(lane 1 of %w[]), ..)
+ *
+ * Rules write the cells of a thread out (schedules/gpu); what becomes one access is found
+ * here, where all that is known of indices has been made of them.  Stores one after the other, to
+ * cells side by side from a border on, as memory of devices and each tensor in it lie on one; loads
+ * of such cells that are made in any case.  Where all cells choose by one condition, it chooses
+ * among stores.  Arithmetic stays that of single numbers, so no bit changes. */
+#include "backends/common/plain.h"
+
+enum { BORDER = 16, MOST_LANES = 4, MOST_WIDE = 64 };
+
+bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes)
+{
+    int64_t cells = bytes / (int64_t)dtype_bytes(dtype_lanes(b->dtype, 1)), rest = 1;
+
+    return b->ndim == 1 && idx_is_const(idx_modc(c->arith, index[0], cells), &rest) && rest == 0;
+}
+
+typedef struct {
+    Ctx        *c;
+    const Func *f;
+    HasWideFn  *has;
+    const void *user;
+} Wide;
+
+typedef struct {
+    Wide       *x;
+    const Prim *seen[MOST_WIDE]; /* loads of single cells that are made anyway */
+    uint32_t    nseen;
+    Map        *lane_of; /* load's id -> the lane that takes its place */
+    Map        *done;    /* prim id -> the same with those */
+    struct {
+        const Buffer *reg;
+        const Prim   *load;
+    } at[MOST_WIDE / 2];
+    uint32_t n;
+} Loads;
+
+/* Cells of memory that one access moves; 1: none do. */
+static uint16_t lanes_of(const Wide *x, const Buffer *b)
+{
+    uint32_t bytes = dtype_bytes(b->dtype);
+    uint16_t lanes = bytes > BORDER / MOST_LANES ? (uint16_t)(BORDER / bytes) : MOST_LANES;
+
+    if (b->ndim != 1 || b->dtype.lanes != 1 || dtype_is_bool(b->dtype) || lanes < 2 ||
+        !x->has(x->user, dtype_lanes(b->dtype, lanes)))
+        return 1;
+    for (uint32_t i = 0; i < x->f->nparams; i++)
+        if (x->f->params[i].buffer == b)
+            return lanes;
+    return 1;
+}
+
+/* ---- loads ----------------------------------------------------------------------------------------- */
+
+/* How many operands are computed in any case. */
+static uint32_t sure_kids(const Prim *p)
+{
+    if ((p->kind == PRIM_AND || p->kind == PRIM_OR) && dtype_is_bool(p->dtype))
+        return 1;
+    return p->kind == PRIM_SELECT ? 1 : p->kind == PRIM_CASE ? 0 : p->nkids;
+}
+
+static void find_loads(Loads *l, const Prim *p)
+{
+    for (uint32_t i = 0; i < l->nseen; i++)
+        if (l->seen[i] == p)
+            return;
+    if (p->kind == PRIM_LOAD && p->u.load.n == 1 && !p->u.load.mask && p->dtype.lanes == 1 &&
+        l->nseen < MOST_WIDE && lanes_of(l->x, p->u.load.buffer) > 1)
+        l->seen[l->nseen++] = p;
+    for (uint32_t i = 0; i < sure_kids(p); i++)
+        find_loads(l, p->kids[i]);
+}
+
+static const Prim *seen_at(const Loads *l, const Buffer *b, const Idx *at)
+{
+    for (uint32_t i = 0; i < l->nseen; i++)
+        if (l->seen[i]->u.load.buffer == b && l->seen[i]->u.load.index[0] == at)
+            return l->seen[i];
+    return NULL;
+}
+
+/* Loads from there on, if all of an access are among those seen. */
+static void join_loads(Loads *l, const Prim *first)
+{
+    Ctx           *c = l->x->c;
+    const Buffer  *b = first->u.load.buffer;
+    const uint16_t lanes = lanes_of(l->x, b);
+    const Prim    *lane[MOST_LANES];
+
+    if (!is_on_border(c, b, first->u.load.index, lanes * (int64_t)dtype_bytes(b->dtype)))
+        return;
+    for (uint16_t k = 0; k < lanes; k++)
+        if (!(lane[k] = seen_at(l, b, idx_addc(c->arith, first->u.load.index[0], k))))
+            return;
+    const Buffer *reg = buffer_new(c, intern_printf(c->strings, "w%u", l->n),
+                                   dtype_lanes(b->dtype, lanes), SCOPE_REG, 0, NULL);
+    const Prim   *all = prim_load(c, reg, NULL);
+    l->at[l->n].reg = reg;
+    l->at[l->n++].load = prim_loadv(c, b, first->u.load.index, lanes, NULL);
+    for (uint16_t k = 0; k < lanes; k++)
+        map_put(l->lane_of, lane[k]->id, (void *)(uintptr_t)prim_shuffle(c, all, 1, &k));
+}
+
+/* p with lanes in the place of loads; what indices read stays. */
+static const Prim *with_lanes(Loads *l, const Prim *p)
+{
+    const Prim *now = map_get(l->lane_of, p->id);
+
+    if (now || (now = map_get(l->done, p->id)))
+        return now;
+    const Prim **kids = NEW_ARRAY(l->x->c->arena, const Prim *, p->nkids + 1);
+    bool         same = true;
+    for (uint32_t i = 0; i < p->nkids; i++) {
+        kids[i] = with_lanes(l, p->kids[i]);
+        same = same && kids[i] == p->kids[i];
+    }
+    now = same ? p : prim_with_kids(l->x->c, p, kids);
+    map_put(l->done, p->id, (void *)(uintptr_t)now);
+    return now;
+}
+
+/* ---- stores ---------------------------------------------------------------------------------------- */
+
+static bool reads(const Prim *p, const Buffer *b)
+{
+    if (p->kind == PRIM_LOAD && p->u.load.buffer == b)
+        return true;
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (reads(p->kids[i], b))
+            return true;
+    return false;
+}
+
+static const Stmt *store_wide(Wide *x, const StoreData *d, uint16_t lanes, const Prim *const *value)
+{
+    Ctx        *c = x->c;
+    Loads       l = {.x = x, .lane_of = map_new(c->scratch), .done = map_new(c->scratch)};
+    const Prim *now[MOST_LANES];
+    const Stmt *s[MOST_WIDE / 2 + 1];
+    bool        chosen = true;
+
+    for (uint16_t k = 0; k < lanes; k++)
+        chosen = chosen && value[k]->kind == PRIM_SELECT && value[k]->kids[0] == value[0]->kids[0];
+    if (chosen) {
+        const Stmt *arm[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            for (uint16_t k = 0; k < lanes; k++)
+                now[k] = value[k]->kids[1 + i];
+            arm[i] = store_wide(x, d, lanes, now);
+        }
+        return stmt_if(c, value[0]->kids[0], arm[0], arm[1]);
+    }
+    for (uint16_t k = 0; k < lanes; k++)
+        find_loads(&l, value[k]);
+    for (uint32_t i = 0; i < l.nseen; i++)
+        join_loads(&l, l.seen[i]);
+    for (uint16_t k = 0; k < lanes; k++)
+        now[k] = with_lanes(&l, value[k]);
+    for (uint32_t i = 0; i < l.n; i++)
+        s[i] = stmt_store(c, l.at[i].reg, NULL, l.at[i].load);
+    s[l.n] = stmt_store(c, d->buffer, d->index, prim_vec(c, lanes, now));
+    const Stmt *all = stmt_seq(c, l.n + 1, s);
+    for (uint32_t i = l.n; i-- > 0;)
+        all = stmt_alloc(c, l.at[i].reg, all);
+    return all;
+}
+
+/* The stores from there on as one; NULL: they are none. */
+static const Stmt *join_stores(Wide *x, uint32_t n, const Stmt *const *s)
+{
+    const StoreData *d = &s[0]->u.store;
+    const Prim      *value[MOST_LANES];
+
+    if (s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
+        return NULL;
+    const uint16_t lanes = lanes_of(x, d->buffer);
+    if (lanes < 2 || n < lanes ||
+        !is_on_border(x->c, d->buffer, d->index, lanes * (int64_t)dtype_bytes(d->buffer->dtype)))
+        return NULL;
+    for (uint16_t k = 0; k < lanes; k++) {
+        const StoreData *e = &s[k]->u.store;
+        if (s[k]->kind != STMT_STORE || e->buffer != d->buffer || e->mask ||
+            e->index[0] != idx_addc(x->c->arith, d->index[0], k) ||
+            !dtype_eq(e->value->dtype, d->buffer->dtype) || reads(e->value, d->buffer))
+            return NULL;
+        value[k] = e->value;
+    }
+    return store_wide(x, d, lanes, value);
+}
+
+static const Stmt *wide_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Wide        *x = user;
+    const Stmt **s = NEW_ARRAY(c->arena, const Stmt *, now->nkids + 1), *one;
+    uint32_t     n = 0;
+
+    (void)was;
+    if (now->kind != STMT_SEQ)
+        return now;
+    for (uint32_t i = 0; i < now->nkids; i++) {
+        if ((one = join_stores(x, now->nkids - i, now->kids + i)))
+            i += lanes_of(x, now->kids[i]->u.store.buffer) - 1u;
+        s[n++] = one ? one : now->kids[i];
+    }
+    return n == now->nkids ? now : stmt_seq(c, n, s);
+}
+
+const Func *plain_wide(Ctx *c, const Func *f, HasWideFn *has, const void *user)
+{
+    Wide x = {c, f, has, user};
+
+    return func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = &x, .stmt = wide_stmt}));
+}
