@@ -6,8 +6,8 @@
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
 shared memory; instructions of the hot loop, the one with most multiply-adds (of the kernel, where there is none), and the share of FFMA; what
-limits it by the model below, with the share of that time for which the multiply-adds alone would do; and how many blocks live
-on one multiprocessor.  Kernels without a multiply-add are left out unless --all is given.
+limits it by the model below, with the share of that time for which the multiply-adds alone would do; how many blocks live
+on one multiprocessor; and the cycles of that bound for all blocks of the busiest one, a trip of the loop each.  Kernels without a multiply-add are left out unless --all is given.
 
 The model: a trip of the hot loop costs each pipe of a multiprocessor so many cycles for all warps of a block; the slowest one
 is the bound.  The rates are those of NVIDIA's programming guide, per multiprocessor and cycle: 4 instructions issued; 64 or 128
@@ -139,7 +139,7 @@ def loops(code):
     for a, b in found or {(0, len(code) - 1)}:
         inner = [(c, d) for c, d in found if (c, d) != (a, b) and a <= c and d <= b]
         own.append([op(t) for i, (k, t) in enumerate(code[a:b + 1], a)
-                    if k == "code" and not any(c <= i <= d for c, d in inner)])
+                    if k == "code" and op(t) != "NOP" and not any(c <= i <= d for c, d in inner)])
     return own
 
 
@@ -231,7 +231,8 @@ def report(args, model, nvdisasm):
                        REGISTERS // (max(1, (registers + 7) // 8 * 8) * 32 * warps),
                        RATES[args.arch][1] // (shared + 1024))
             rows.append((name[2:], times, blocks, threads, registers, stack, local, shared, len(ops), math,
-                         100 * math / len(ops), bound, 100 * useful / pipes[bound], live))
+                         100 * math / len(ops), bound, 100 * useful / pipes[bound], live,
+                         pipes[bound] * -(-blocks // MULTIPROCESSORS[args.arch])))
     if args.summary:
         shares = [r[10] for r in rows] or [0]
         print("| %s | %d | %d | %d | %d | %d | %.0f, %.0f, %.0f | %d | %.1f, %.1f |" % (
@@ -242,9 +243,9 @@ def report(args, model, nvdisasm):
     print("\n### %s, %s: %d launches of %d kernels, %d with a stack frame or spills\n" % (
         os.path.basename(model), args.arch, sum(k[0] for k in known.values()), len(known), bad))
     print("| kernel | launches | blocks | threads | registers | stack | spills | shared | loop | multiply-adds | share % | bound | "
-          "of it % | live |\n|---|" + "---:|" * 10 + "---|---:|---:|")
+          "of it % | live | cycles |\n|---|" + "---:|" * 10 + "---|---:|---:|---:|")
     for r in sorted(rows, key=lambda r: (-r[1], r[0])):
-        print("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %.0f | %s | %.0f | %d |" % r)
+        print("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %.0f | %s | %.0f | %d | %.0f |" % r)
     return bad
 
 

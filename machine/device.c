@@ -123,6 +123,29 @@ double device_cells_cycles(const Machine *m, double cells, double macs, double b
     return fmax(issued, moved) / (double)m->units + m->unit_wait;
 }
 
+int64_t device_lanes(const Machine *m, int64_t bytes)
+{
+    enum { MOST = 4 }; /* numbers of a vector, in all languages */
+    int64_t n = device_quad(m, bytes);
+
+    return n < MOST ? n : MOST;
+}
+
+double device_thread_cycles(const Machine *m, const DeviceThread *t)
+{
+    /* Instructions until a thread knows its cells and where each tensor lies (machine code for
+     * sm_80). */
+    enum { BEGIN = 6, TENSOR = 7, REGISTERS = 32 };
+    double block = (double)limit_gpu_threads(m);
+    double issued = BEGIN + TENSOR * (double)t->tensors + t->issued;
+    double blocks = ceil((double)t->threads / block), here = ceil(blocks / (double)m->units);
+    double held = fmin(here, device_blocks_held(m, block, REGISTERS, 1));
+    double busy = fmax(issued / (double)m->unit_issue, t->lines / m->shared_rate);
+    double moved = (double)t->threads * t->moved / m->unit_rate / (double)m->units;
+
+    return fmax(here * block * busy, moved) + ceil(here / held) * (m->unit_wait + issued);
+}
+
 double device_launch_cycles(const Machine *m)
 {
     return (double)m->kernel_ns * m->device_ghz;

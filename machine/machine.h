@@ -338,6 +338,16 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
 /* Cycles of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
+/* Cells side by side of memory that one access of a thread moves; at least one. */
+int64_t device_lanes(const Machine *m, int64_t bytes);
+/* A kernel of so many threads and tensors, whose threads do not wait for each other: what each
+ * issues beside finding out which it is and where tensors lie, bytes of lines that its accesses
+ * take, bytes that come from the caches of all cores or go there. */
+typedef struct {
+    int64_t threads, tensors;
+    double  issued, lines, moved;
+} DeviceThread;
+double device_thread_cycles(const Machine *m, const DeviceThread *t);
 /* ... until another kernel has begun. */
 double device_launch_cycles(const Machine *m);
 /* So many rows of `cells` numbers, read `stages` times. */

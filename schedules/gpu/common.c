@@ -65,6 +65,21 @@ void write_short_sum(Sched *s, const char *block)
             try_step(s, "unroll %%%s.%s", block, b->iter[i]->name);
 }
 
+void write_inner_sum(Sched *s, const char *block)
+{
+    const BlockData *b = &sched_block(s, block)->u.block;
+    int64_t          taps = 1;
+
+    for (uint32_t i = b->nspatial + b->nreduce; i-- > b->nspatial;) {
+        const Atom *v = b->iter[i];
+        if (v->hi > v->lo && atom_usual(v) > LONG_TAPS / taps)
+            return;
+        taps *= atom_usual(v);
+        if (v->hi > v->lo)
+            try_step(s, "unroll %%%s.%s", block, v->name);
+    }
+}
+
 const char *only_follower(Sched *s, const char *block, bool *alone)
 {
     const char *names[MAX_BLOCKS], *follow = NULL;

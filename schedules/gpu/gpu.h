@@ -7,7 +7,8 @@
  *   attention.c  two products and the softmax between them, keys by chunks
  *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
  *   turn.c       transposes: tiles in shared memory
- *   nest.c       the rest: a cell or several a thread */
+ *   nest.c       the rest: a cell or several a thread
+ *   cells.c      .. and how many */
 #ifndef TVMCC_SCHEDULES_GPU_H
 #define TVMCC_SCHEDULES_GPU_H
 
@@ -40,6 +41,8 @@ void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *th
  * they choose is found once. */
 int64_t sum_rounds(const Sched *s, const char *block);
 void    write_short_sum(Sched *s, const char *block);
+/* .. the loops inside of a long one. */
+void write_inner_sum(Sched *s, const char *block);
 
 /* One of a product's two factors. */
 typedef struct {
@@ -82,6 +85,14 @@ typedef struct {
     double     known[TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;
+
+/* Cells of a thread: neighbours of all loops as one, so many times as many of one of them
+ * (cells.c). */
+typedef struct {
+    int64_t     rows, cells;
+    const char *row_loop; /* NULL: there is one row */
+} CellTile;
+CellTile decide_thread_cells(Sched *s, const char *block);
 
 /* A loop over the cells of a block by threads, so many of a block of them; the name of the loop
  * over threads or NULL (nest.c). */

@@ -1,4 +1,4 @@
-/* Any kernel on a GPU: one cell a thread.
+/* Any kernel on a GPU: a cell or several a thread.
  *
  *   inline every elementwise block        padding and scalars too: a value is cheaper than a launch
  *   for each block that is left
@@ -7,6 +7,11 @@
  *     cache_write block reg at t          the sum lives in a register, reduced in order
  *   reverse_compute_at last t             what follows the only reduction reads that register
  *
+ * Where a thread has several cells (cells.c), side by side or one above the other:
+ *
+ *     split y by 4 -> rows, row             fuse .., rows, x -> f;  split f by 4 -> runs, cell
+ *     reorder runs, row, cell               runs are what threads have;  unroll row, cell
+ *
  * Each block that is left is a launch (passes/tir/launches.c); threads of one block read
  * neighbouring cells.  Loops of which a run decides the rounds are not fused: blocks along y and z,
  * or, where there are too few other cells for threads, cut into blocks along x.  A step that does
@@ -14,6 +19,7 @@
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LEAST_THREADS = 32, MOST_THREADS = 256 };
 
@@ -101,8 +107,67 @@ static uint32_t along_x(const Sched *s, const Spatial *x)
     return last;
 }
 
+/* The loops as one; what is left of it outside of the cells of a thread, or NULL. */
+static const char *fuse_fixed(Sched *s, const char *name, Loops *fixed, const CellTile *t)
+{
+    const char *fused = intern_printf(s->c->strings, "%s.f", name), *rows = NULL;
+
+    if (t->rows > 1) {
+        const char *outer = intern_printf(s->c->strings, "%s.rows", name);
+        Loops       order = {0};
+        rows = intern_printf(s->c->strings, "%s.row", name);
+        step(s, "split %%%s by %lld -> %%%s, %%%s", t->row_loop, (long long)t->rows, outer, rows);
+        for (uint32_t i = 0; i < fixed->n; i++)
+            loops_add(s, &order, strcmp(fixed->at[i], t->row_loop) ? fixed->at[i] : outer);
+        *fixed = order;
+        loops_add(s, &order, rows);
+        const Loops *list = &order;
+        step(s, "reorder %s", loops_text(s, 1, &list));
+    }
+    const Loops *list = fixed;
+    if (fixed->n > 1) {
+        if (!try_step(s, "fuse %s -> %%%s", loops_text(s, 1, &list), fused))
+            return NULL;
+    } else {
+        fused = fixed->at[0];
+    }
+    if (t->cells > 1) {
+        step(s, "split %%%s by %lld -> %%%s.runs, %%%s.cell", fused, (long long)t->cells, name,
+             name);
+        fused = intern_printf(s->c->strings, "%s.runs", name);
+        if (rows)
+            step(s, "reorder %%%s, %%%s, %%%s.cell", fused, rows, name);
+    }
+    return fused;
+}
+
+/* A long sum's numbers are for all cells of a thread, one after the other. */
+static void sum_together(Sched *s, const char *name, const CellTile *t)
+{
+    const BlockData *b = block_data(s, name);
+    StrBuf           loops = strbuf(s->c->arena);
+
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        if (b->iter[i]->hi > b->iter[i]->lo)
+            str_printf(&loops, "%%%s.%s, ", name, b->iter[i]->name);
+    if (t->rows > 1)
+        str_printf(&loops, "%%%s.row%s", name, t->cells > 1 ? ", " : "");
+    if (t->cells > 1)
+        str_printf(&loops, "%%%s.cell", name);
+    step(s, "reorder %s", loops.at);
+}
+
+/* What a thread has of a block is written out. */
+static void write_out(Sched *s, const char *name, const CellTile *t)
+{
+    if (t->rows > 1)
+        step(s, "unroll %%%s.row", name);
+    if (t->cells > 1)
+        step(s, "unroll %%%s.cell", name);
+}
+
 /* The spatial loops of a block as one, by threads; the name of the loop over threads or NULL. */
-static const char *bind_block(Sched *s, const char *name, int64_t most)
+static const char *bind_block(Sched *s, const char *name, int64_t most, const CellTile *tile)
 {
     static const char *const axis[] = {"blockIdx.y", "blockIdx.z"};
     const BlockData         *d = block_data(s, name);
@@ -118,13 +183,9 @@ static const char *bind_block(Sched *s, const char *name, int64_t most)
     if (along < x.n) {
         outer = x.open[along];
     } else {
-        const Loops *fixed = &x.fixed;
-        outer = fixed->at[0];
-        if (fixed->n > 1) {
-            outer = intern_printf(s->c->strings, "%s.f", name);
-            if (!try_step(s, "fuse %s -> %%%s", loops_text(s, 1, &fixed), outer))
-                return NULL;
-        }
+        outer = fuse_fixed(s, name, &x.fixed, tile);
+        if (!outer)
+            return NULL;
     }
     for (uint32_t i = 0; i < x.n && n < COUNT(axis); i++)
         if (i != along && x.most[i] <= s->target->max_blocks[1 + n])
@@ -147,16 +208,26 @@ void sched_gpu(Sched *s)
             reductions++, only = names[i];
     bool chain = n == 2 && reductions == 1 && only == names[0]; /* a reduction and what follows */
     const char *follow = chain ? names[1] : NULL;
+    CellTile    tile = {1, 1, NULL}, one = tile;
+    if (n == 1 || chain)
+        tile = decide_thread_cells(s, names[0]);
     for (uint32_t i = 0; i < n; i++) {
         if (names[i] == follow)
             continue;
         bool        sums = block_data(s, names[i])->nreduce;
-        const char *thread = bind_block(s, names[i], threads);
+        const char *thread = bind_block(s, names[i], threads, &tile);
+        bool        many = thread && sums && tile.rows * tile.cells > 1;
+        if (many)
+            sum_together(s, names[i], &tile);
         if (thread && sums) {
             try_step(s, "cache_write %s reg at %%%s", names[i], thread);
-            write_short_sum(s, names[i]);
+            if (many)
+                write_inner_sum(s, names[i]);
+            else
+                write_short_sum(s, names[i]);
         }
         if (follow && (!thread || !try_step(s, "reverse_compute_at %s %%%s", follow, thread)))
-            bind_block(s, follow, threads);
+            bind_block(s, follow, threads, &one);
+        write_out(s, names[i], &tile);
     }
 }

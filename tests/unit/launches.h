@@ -17,14 +17,15 @@ static inline size_t type_bytes(const Type *t)
 }
 
 /* What is wrong, or NULL: the plan is x->plan.  `mixed`: products take 16 bits, by instructions of
- * warps. */
+ * warps; `machine`: a file of figures, or NULL. */
 static inline const char *compile_launches(Ctx *c, const Module *m, uint32_t level, bool mixed,
-                                           Compiled *x)
+                                           const char *machine, Compiled *x)
 {
     static CompileOptions       o;
     static const MixedPrecision f16 = {.type = DT_F16};
 
-    o = (CompileOptions){.path = "model", .target = mixed ? "cuda" : "opencl", .entry = "model"};
+    o = (CompileOptions){
+        .path = "model", .target = mixed ? "cuda" : "opencl", .machine = machine, .entry = "model"};
     o.passes.opt_level = level;
     o.passes.jobs = 1;
     o.weights_mode = WEIGHTS_FILE;

@@ -9,12 +9,13 @@
 
 static uint32_t level;
 static bool     mixed; /* products take 16 bits, by instructions of warps */
+static const char *machine; /* figures of one whose threads have many cells, or NULL */
 
 static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, uint32_t most,
                        const Const **out)
 {
     Compiled    x;
-    const char *wrong = compile_launches(c, m, level, mixed, &x);
+    const char *wrong = compile_launches(c, m, level, mixed, machine, &x);
 
     if (wrong)
         return wrong;
@@ -25,7 +26,10 @@ static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const
 
 static void check_operator(const Case *k)
 {
-    const char  *how = level ? "launches, -O3" : "launches, -O0", *wrong;
+    const char *how = machine ? "launches, many cells"
+                      : level ? "launches, -O3"
+                              : "launches, -O0",
+               *wrong;
     const Const *out[MAX_OPERANDS];
 
     check_count++;
@@ -118,6 +122,21 @@ static const char *const networks[] = {
     "  (nn.relu(add(add(transpose(%x, axes=[0, 2, 3, 1]), %y), %b)),\n"
     "   add(multiply(%z, 0.5), transpose(exp(%z))), %0, transpose(%y, axes=[0, 3, 1, 2]),\n"
     "   transpose(tanh(%w), axes=[0, 2, 1]))\n}\n",
+    /* cells of a thread one above the other, which read rows in common, and side by side, which
+     * come at once; numbers of which no access takes several */
+    "fn @main(%x: Tensor[(1, 3, 21, 20), f32], %y: Tensor[(2, 8, 6, 10), f32],\n"
+    "         %z: Tensor[(2, 3, 6, 10), f32], %b: Tensor[(8), f32], %w: Tensor[(3, 7, 7), f32]) {\n"
+    "  %0 = nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1]);\n"
+    "  %1 = nn.avg_pool2d(%x, pool_size=[2, 3], strides=[1, 2], padding=[0, 1, 0, 1]);\n"
+    "  %2 = image.resize2d(%x, size=[42, 40], method=\"nearest_neighbor\",\n"
+    "                      coordinate_transformation_mode=\"asymmetric\");\n"
+    "  %3 = image.resize2d(%x, size=[28, 30], method=\"linear\",\n"
+    "                      coordinate_transformation_mode=\"half_pixel\");\n"
+    "  %4 = cast(nn.relu(cast(%w, dtype=f16)), dtype=f32);\n"
+    "  %5 = strided_slice(%y, begin=[0, 2], end=[2, 7], axes=[0, 1]);\n"
+    "  (%0, nn.relu(%1), %2, %3, concatenate((%y, exp(%z)), axis=1),\n"
+    "   nn.relu(nn.bias_add(%y, %b)), nn.pad(exp(%5), pad_width=[0, 0, 0, 0, 2, 2, 2, 2]),\n"
+    "   add(%4, 1.0))\n}\n",
     /* attention: rows, keys and columns that no tile divides, masks, heads behind rows */
     "fn @main(%q: Tensor[(2, 37, 20), f32], %k: Tensor[(2, 75, 20), f32],\n"
     "         %v: Tensor[(2, 75, 23), f32], %m: Tensor[(37, 75), f32], %x: Tensor[(1, 40, 96), "
@@ -212,7 +231,14 @@ static void check_network(const char *text)
 
 int main(int argc, char **argv)
 {
-    for (level = 0; level < 4; level += 3) {
+    static const struct {
+        uint32_t    level;
+        const char *machine;
+    } ways[] = {{0, NULL}, {3, NULL}, {3, "tests/backends/one_core.machine"}};
+
+    for (uint32_t w = 0; w < COUNT(ways); w++) {
+        level = ways[w].level;
+        machine = ways[w].machine;
         for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(networks); i++) {
             mixed = i % 2;
             check_network(networks[i / 2]);

@@ -5,6 +5,7 @@
  *     test_ops_compiled [llvm | opencl | cuda | ..]      of a device the first cases
  *     test_ops_compiled <target> all | <operator> ..     all cases
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
+ *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
@@ -20,6 +21,7 @@ static const char         *target;
 static const tvmcc_device *device;
 static bool                runs = true;
 static uint32_t            level = 2;
+static const char         *machine;
 
 /* What a target's language has no functions for. */
 static const struct {
@@ -151,7 +153,7 @@ static bool no_such_type(const Case *k)
 
 static void run_compiled(const Case *k)
 {
-    CompileOptions o = {.path = k->file, .target = target, .entry = "model"};
+    CompileOptions o = {.path = k->file, .target = target, .machine = machine, .entry = "model"};
     Ctx           *c = k->c;
     Compiled       x;
     Jit           *j;
@@ -214,10 +216,14 @@ int main(int argc, char **argv)
 {
     bool any = false;
 
-    if (argc > 2 && !strncmp(argv[2], "-O", 2)) {
-        level = (uint32_t)(argv[2][2] - '0');
+    for (; argc > 2 && argv[2][0] == '-'; argv++, argc--) {
+        if (!strncmp(argv[2], "-O", 2))
+            level = (uint32_t)(argv[2][2] - '0');
+        else if (!strncmp(argv[2], "--machine=", 10))
+            machine = argv[2] + 10;
+        else
+            return EXIT_FAILURE;
         argv[2] = argv[1];
-        argv++, argc--;
     }
     bool     all = argc > 2;
     int      n = all && strcmp(argv[2], "all") ? argc - 2 : 0;

@@ -1,0 +1,380 @@
+/* How many cells a thread has, where each is a formula of its own or a sum of its own.
+ *
+ *     %pool[c, y, x] = max[kh<3, kw<3] %pad[c, 2*y+kh, x]
+ *
+ * Cells one above the other read rows of the operand in common: four of them 9, where each alone
+ * reads 3; channels of a result read the same cells of an image.  Cells side by side come and go at
+ * once, four in an access, where they lie on a border (backends/common/wide.c).  So a thread has
+ * `rows` cells of one loop times `cells` of all loops as one, and both divide what there is: no
+ * cell is tested.  What that saves is counted: indices of all loads of a thread are made as they
+ * will be, equal ones are one load, and those side by side one access. */
+#include "schedules/gpu/gpu.h"
+
+#include <math.h>
+
+enum { MAX_LOADS = 16, MOST_CELLS = 16, MOST_TAPS = 32, MOST_INDICES = 1024 };
+
+typedef struct {
+    const LoadData *load;
+    const Idx      *at;     /* where in memory, over the block's iterators */
+    bool            alone;  /* under a condition of its own: never wide */
+    bool            chosen; /* by conditions that may be those of its neighbours, too */
+    const Prim     *only;   /* it is made where that holds; NULL: or who knows */
+} Read;
+
+typedef struct {
+    Sched           *s;
+    Machine          m;
+    const BlockData *b;
+    uint32_t         last;         /* the iterator whose cells lie side by side */
+    int64_t          total;        /* cells */
+    int64_t          taps, rounds; /* numbers of a sum that are written out, so many times */
+    uint32_t         work;         /* operations of a number */
+    uint32_t         nreads, nconds;
+    Read             read[MAX_LOADS];
+    const Prim      *cond[MAX_LOADS]; /* which all of a cell is chosen by */
+    const Buffer    *result;
+    const Idx       *store; /* where in it */
+    int64_t          store_bytes;
+    bool             many; /* more loads than there is room for */
+} Kernel;
+
+static int64_t extent_of(const Atom *v)
+{
+    return v->hi - v->lo + 1;
+}
+
+/* ---- what a cell is made of ----------------------------------------------------------------------- */
+
+static bool loads(const Prim *p)
+{
+    bool any = p->kind == PRIM_LOAD;
+
+    for (uint32_t i = 0; i < p->nkids && !any; i++)
+        any = loads(p->kids[i]);
+    return any;
+}
+
+/* What p is computed under; `alone`: if that is not for all of a cell. */
+static void find_reads(Kernel *k, const Prim *p, bool alone, const Prim *only, Map *seen)
+{
+    const LoadData *l = &p->u.load;
+    bool            chooses = p->kind == PRIM_SELECT || p->kind == PRIM_CASE;
+
+    if (map_get(seen, p->id))
+        return;
+    map_put(seen, p->id, k);
+    if (p->kind == PRIM_LOAD && l->n && l->buffer != k->result) {
+        k->many = k->many || k->nreads == MAX_LOADS;
+        if (k->many)
+            return;
+        k->read[k->nreads++] = (Read){l, flat_index(k->s, l), alone, k->nconds > 0, only};
+    } else if (p->kind != PRIM_INT && p->kind != PRIM_FLOAT) {
+        k->work++;
+    }
+    for (uint32_t i = 0; i < p->nkids; i++) {
+        bool first = chooses && i == 1, asks = chooses && !i && !loads(p->kids[0]);
+        if (!asks) /* conditions of neighbours have much in common */
+            find_reads(k, p->kids[i], alone || (chooses && i),
+                       first && p->kind == PRIM_SELECT ? p->kids[0] : only, seen);
+    }
+}
+
+/* A concatenation: one condition after the other chooses whose cell it is. */
+static void find_arms(Kernel *k, const Prim *p, Map *seen)
+{
+    while (p->kind == PRIM_SELECT && !loads(p->kids[0]) && k->nconds < MAX_LOADS) {
+        k->cond[k->nconds++] = p->kids[0];
+        k->work++;
+        find_reads(k, p->kids[1], p->kids[1]->kind == PRIM_SELECT, NULL, seen);
+        p = p->kids[2];
+    }
+    find_reads(k, p, false, NULL, seen);
+}
+
+static bool find_kernel(Sched *s, const char *block, Kernel *k)
+{
+    const Stmt      *b = sched_block(s, block), *store = b->kids[b->nkids - 1];
+    const BlockData *d = &b->u.block;
+
+    *k = (Kernel){.s = s, .m = machine_of(s->target), .b = d, .total = 1, .taps = 1, .rounds = 1};
+    if (d->opaque || d->nseq || store->kind != STMT_STORE)
+        return false;
+    for (uint32_t i = 0; i < d->nspatial; i++)
+        if (d->iter[i]->below || d->iter[i]->lo ||
+            !checked_mul(k->total, extent_of(d->iter[i]), &k->total))
+            return false;
+    for (uint32_t i = d->nspatial + d->nreduce; i-- > d->nspatial;) {
+        int64_t n = extent_of(d->iter[i]);
+        if (d->iter[i]->below || d->iter[i]->lo)
+            return false;
+        if (k->rounds == 1 && n <= MOST_TAPS / k->taps)
+            k->taps *= n;
+        else if (!checked_mul(k->rounds, n, &k->rounds))
+            return false;
+    }
+    for (k->last = d->nspatial; k->last && extent_of(d->iter[k->last - 1]) < 2;)
+        k->last--;
+    const StoreData *to = &store->u.store;
+    k->result = to->buffer;
+    k->store = flat_index(s, &(LoadData){.buffer = to->buffer, .n = to->n, .index = to->index});
+    k->store_bytes = dtype_bytes(to->buffer->dtype);
+    find_arms(k, to->value, map_new(s->c->scratch));
+    return !k->many && k->last-- > 0;
+}
+
+/* ---- what a thread of so many cells does ---------------------------------------------------------- */
+
+/* Thread %o has cells cells*o .. of all loops as one, in which rows are counted by so many. */
+typedef struct {
+    const Kernel *k;
+    uint32_t      along; /* the iterator of rows */
+    int64_t       rows, cells;
+    const Atom   *o;
+    bool          together; /* neighbours are chosen by one condition */
+    Map          *seen;     /* index -> there is a load of it */
+    int64_t       accesses; /* instructions of them */
+    double        lines;    /* bytes that they take of the first cache's */
+} Walk;
+
+static IdxSubst *cell_of(const Walk *w, int64_t row, int64_t cell, int64_t tap)
+{
+    const Kernel *k = w->k;
+    Arith        *A = k->s->c->arith;
+    IdxSubst     *to = subst_new(A, k->s->c->scratch);
+    const Idx    *f = idx_addc(A, idx_mulc(A, idx_atom(A, w->o), w->cells), cell);
+
+    for (uint32_t i = k->b->nspatial; i-- > 0;) {
+        const Atom *v = k->b->iter[i];
+        int64_t     n = i == w->along ? extent_of(v) / w->rows : extent_of(v);
+        const Idx  *at = idx_modc(A, f, n);
+        if (i == w->along)
+            at = idx_addc(A, idx_mulc(A, at, w->rows), row);
+        subst_bind(to, v, at);
+        f = idx_divc(A, f, n);
+    }
+    for (uint32_t i = k->b->nspatial + k->b->nreduce; i-- > k->b->nspatial;) {
+        const Atom *v = k->b->iter[i];
+        subst_bind(to, v, idx_const(A, tap % extent_of(v)));
+        tap /= extent_of(v);
+    }
+    return to;
+}
+
+static int64_t at_thread(void *user, const Atom *a)
+{
+    return a->kind == ATOM_LOAD ? a->lo : *(const int64_t *)user;
+}
+
+static bool reads_memory(const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a->kind == ATOM_LOAD || (a->a && reads_memory(a->a)) || (a->b && reads_memory(a->b)))
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of lines that a thread's access takes: as far apart as those of neighbouring threads are,
+ * its own at least. */
+static double line_share(const Idx *x, int64_t bytes, int64_t lanes)
+{
+    enum { SECTOR = 32 };
+    int64_t one = 1, zero = 0, step;
+
+    if (reads_memory(x))
+        return SECTOR;
+    step = idx_eval(x, &(IdxEnv){at_thread, &one}) - idx_eval(x, &(IdxEnv){at_thread, &zero});
+    step = step < 0 ? -step : step;
+    if (step < lanes && step)
+        step = lanes;
+    return fmin((double)(step * bytes), fmax(SECTOR, (double)(lanes * bytes)));
+}
+
+static void access(Walk *w, const Idx *x, int64_t bytes, int64_t lanes, bool asks)
+{
+    enum { ASK = 3 }; /* instructions that decide whether to load */
+
+    w->accesses += asks ? 1 + ASK : 1;
+    w->lines += line_share(x, bytes, lanes);
+}
+
+/* Cells at .. side by side that one access takes; 1: it takes one. */
+static int64_t run_of(const Walk *w, const Idx *const *at, int64_t left, int64_t bytes)
+{
+    Arith  *A = w->k->s->c->arith;
+    int64_t lanes = device_lanes(&w->k->m, bytes), rest;
+
+    if (lanes > left || !idx_is_const(idx_modc(A, at[0], lanes), &rest) || rest)
+        return 1;
+    for (int64_t i = 1; i < lanes; i++)
+        if (at[i] != idx_addc(A, at[0], i))
+            return 1;
+    return lanes;
+}
+
+/* Loads of neighbouring cells, of one number of the sum. */
+static void walk_cells(Walk *w, const Read *r, const Idx *const *at)
+{
+    int64_t bytes = dtype_bytes(r->load->buffer->dtype), n;
+
+    for (int64_t i = 0; i < w->cells; i += n) {
+        n = 1;
+        if (!at[i])
+            continue;
+        n = r->alone || (r->chosen && !w->together) ? 1 : run_of(w, at + i, w->cells - i, bytes);
+        if (!map_get(w->seen, PTR_KEY(at[i])))
+            access(w, at[i], bytes, n, r->alone);
+        for (int64_t j = 0; j < n; j++)
+            map_put(w->seen, PTR_KEY(at[i + j]), w);
+    }
+}
+
+static bool are_together(const Walk *w)
+{
+    Ctx *c = w->k->s->c;
+
+    for (uint32_t n = 0; n < w->k->nconds; n++)
+        for (int64_t row = 0; row < w->rows; row++) {
+            const Prim *first = prim_subst(c, w->k->cond[n], cell_of(w, row, 0, 0));
+            for (int64_t i = 1; i < w->cells; i++)
+                if (prim_subst(c, w->k->cond[n], cell_of(w, row, i, 0)) != first)
+                    return false;
+        }
+    return true;
+}
+
+static int64_t tensors_of(const Kernel *k)
+{
+    int64_t n = 0;
+
+    for (uint32_t i = 0, j; i < k->nreads; i++) {
+        for (j = 0; j < i && k->read[j].load->buffer != k->read[i].load->buffer;)
+            j++;
+        n += j == i;
+    }
+    return n;
+}
+
+/* Where a cell's load lies; NULL: it makes none. */
+static const Idx *load_at(const Walk *w, const Read *r, IdxSubst *cell)
+{
+    const Prim *only = r->only ? prim_subst(w->k->s->c, r->only, cell) : NULL;
+
+    return only && only->kind == PRIM_INT && !only->u.i ? NULL : idx_subst(cell, r->at);
+}
+
+static DeviceThread thread_of(const Kernel *k, uint32_t along, int64_t rows, int64_t cells)
+{
+    Ctx       *c = k->s->c;
+    Walk       w = {.k = k, .along = along, .rows = rows, .cells = cells};
+    int64_t    all = rows * cells, n, moved = k->store_bytes * all;
+    const Idx *at[MOST_CELLS];
+
+    w.o = atom_var(c->arith, "o", 0, k->total / all - 1);
+    w.together = are_together(&w);
+    for (uint32_t r = 0; r < k->nreads; r++) {
+        w.seen = map_new(c->scratch);
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t tap = 0; tap < k->taps; tap++) {
+                for (int64_t i = 0; i < cells; i++)
+                    at[i] = load_at(&w, &k->read[r], cell_of(&w, row, i, tap));
+                walk_cells(&w, &k->read[r], at);
+            }
+    }
+    w.accesses *= k->rounds;
+    w.lines *= (double)k->rounds;
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t i = 0; i < cells; i++)
+            at[i] = idx_subst(cell_of(&w, row, i, 0), k->store);
+        for (int64_t i = 0; i < cells; i += n) {
+            n = run_of(&w, at + i, cells - i, k->store_bytes);
+            access(&w, at[i], k->store_bytes, n, false);
+        }
+    }
+    for (uint32_t r = 0; r < k->nreads; r++) {
+        const Buffer *b = k->read[r].load->buffer;
+        int64_t       held = 1;
+        for (uint32_t d = 0; d < b->ndim; d++)
+            if (!checked_mul(held, idx_usual(b->extent[d]), &held))
+                held = INT64_MAX;
+        held = fmin((double)held, (double)k->total * (double)(k->taps * k->rounds));
+        moved += held * (int64_t)dtype_bytes(b->dtype) * all / k->total;
+    }
+    return (DeviceThread){.threads = k->total / all,
+                          .tensors = tensors_of(k) + 1,
+                          .issued = (double)(w.accesses + all * k->taps * k->rounds * k->work),
+                          .lines = w.lines,
+                          .moved = (double)moved};
+}
+
+/* ---- the decision --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *block;
+    uint32_t    along;
+    int64_t     rows, cells;
+} CellsPlan;
+
+static int64_t rows_of(const Kernel *k, uint32_t along)
+{
+    return along < k->last ? extent_of(k->b->iter[along]) : 1;
+}
+
+/* All tiles with rows along that; the least estimate. */
+static double add_tiles(const Kernel *k, uint32_t along, Candidates *t)
+{
+    int64_t high = rows_of(k, along);
+    double  least = INFINITY;
+
+    for (int64_t cells = 1; cells <= device_lanes(&k->m, k->store_bytes); cells *= 2)
+        for (int64_t rows = 1; rows <= limit_gpu_cells(&k->m) && rows <= high; rows++) {
+            int64_t all = rows * cells;
+            if (high % rows || k->total / rows % cells || all > MOST_CELLS ||
+                (all > 1 && all * k->taps * (k->nreads + 1) > MOST_INDICES))
+                continue;
+            DeviceThread d = thread_of(k, along, rows, cells);
+            double       cycles = device_thread_cycles(&k->m, &d);
+            candidate(t, rows, cells, cycles);
+            least = fmin(least, cycles);
+        }
+    return least;
+}
+
+/* Rows along the loop that saves most; of several the last. */
+static void decide_cells(Sched *s, void *plan)
+{
+    CellsPlan *p = plan;
+    Candidates best = candidates(s);
+    Kernel     k;
+
+    if (!find_kernel(s, p->block, &k))
+        return;
+    p->along = k.last;
+    double least = add_tiles(&k, k.last, &best);
+    for (uint32_t along = 0; along < k.last; along++) {
+        Candidates t = candidates(s);
+        double     cycles = rows_of(&k, along) > 1 ? add_tiles(&k, along, &t) : INFINITY;
+        if (cycles <= least) {
+            least = cycles;
+            best = t;
+            p->along = along;
+        }
+    }
+    const Candidate *c = pick_tile(s, "cells", &best);
+    p->rows = c->v[0];
+    p->cells = c->v[1];
+}
+
+CellTile decide_thread_cells(Sched *s, const char *block)
+{
+    CellsPlan p = {block, 0, 1, 1};
+
+    sched_decide(s, decide_cells, &p);
+    CellTile t = {.rows = p.rows, .cells = p.cells};
+    if (t.rows > 1)
+        t.row_loop = intern_printf(s->c->strings, "%s.%s", block,
+                                   sched_block(s, block)->u.block.iter[p.along]->name);
+    return t;
+}
