@@ -1,5 +1,6 @@
 #!/bin/sh
-# launches.sh <tvmcc> <source> <work>: how many launches networks take on a device.  Padding, activations, residual
+# launches.sh <tvmcc> <source> <work>: how many launches networks take on a device, and how much of the text that is
+# shipped for it is blanks, at most a tenth.  Padding, activations, residual
 # sums and transpositions take none of their own.  ResNet-50 is written here, with weights that are all alike; the
 # face detector, of 36 kernels on CPUs, is one of ../shared (skipped, saying so, where that is absent).
 tvmcc=$1 model=$2/../shared/models/onnx/ultraface-slim-320/model.onnx work=$3/launches
@@ -9,6 +10,11 @@ at_most() { # limit, file
     n=$("$tvmcc" "$2" --target=opencl --emit=tir -o - | grep -c '  launch @')
     echo "$2: $n launches, at most $1"
     [ "$n" -gt 0 ] && [ "$n" -le "$1" ] || exit 1
+    "$tvmcc" -c "$2" --target=opencl -fweights=file -o net.o || exit 1
+    tr '\0' '\1' <net.o | LC_ALL=C awk 'BEGIN { RS = "\1" } /^#pragma OPENCL FP_CONTRACT/ { print; exit }' >text
+    all=$(wc -c <text) ink=$(tr -d ' \t\n' <text | wc -c)
+    echo "$2: $((all - ink)) blanks of $all"
+    [ "$ink" -gt 10000 ] && [ $(((all - ink) * 10)) -le "$all" ] || exit 1
 }
 
 # conv(x, in, out, kernel, stride, what is done with it)
