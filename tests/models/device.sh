@@ -1,31 +1,77 @@
 #!/usr/bin/env bash
 # Real models on a device, against the outputs that their own framework gave.
 #
-#     device.sh TVMCC TARGET
+#     device.sh TVMCC TARGET [FORMAT..]
 #
-# The models are those of ../shared/models/onnx (skipped, saying so, where that is absent), at -O0 and -O3; the largest
-# error of an output must be at most 1e-3 of its largest value.  Models with integer operators are judged by the mean
-# error: engines round differently.
+# The models are those of TVMCC_SHARED or ../shared, of all formats or of those named (skipped, saying so, where that is
+# absent), at -O0 and -O3 or the LEVELS given.  ONNX's: the largest error of an output must be at most 1e-3 of its largest value, the mean error
+# where a model has integer operators, which engines round differently.  The others by tests/frontends/<format>/models.*, which run
+# them on the CPU, too.
 set -u
-tvmcc=$1 target=$2 status=0
-models=$(cd "$(dirname "$0")/../.." && pwd)/../shared/models/onnx
-[ -d "$models" ] || { echo "SKIP (no ../shared/models)"; exit 0; }
+tvmcc=$(realpath "$1") target=$2 status=0
+shift 2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+shared=${TVMCC_SHARED:-$root/../shared}
+[ -d "$shared/models" ] || { echo "SKIP (no $shared/models)"; exit 0; }
+[ $# -gt 0 ] || set -- onnx caffe2 coreml darknet keras mxnet tensorflow tflite pytorch torch-export
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/source" && ln -s "$(realpath "$shared")" "$work/shared" # models.* look beside the sources
 
-for folder in "$models"/*/; do
-    name=$(basename "$folder")
-    options=(--target="$target" --inputs "$folder/inputs.npz" --expect "$folder/outputs.npz" -Wno-schedule-refused)
-    "$tvmcc" inspect "$folder/model.onnx" 2>/dev/null | grep -q ' qnn\.' && options+=(--mean)
-    for level in 0 3; do
-        case $target,$name,$level in
-        vulkan*,silero*,0) # one thread runs its recurrent layer
-            echo "SKIP ($name -O0: Mesa's CPU ends the loops of a thread after 65535 rounds)"
-            continue ;;
-        esac
-        if said=$("$tvmcc" run "$folder/model.onnx" -O$level "${options[@]}" 2>&1); then
-            echo "ok   $name -O$level"
+# What compiles and runs, on the device at that level; all else is as it was.
+driver() {
+    cat >"$work/tvmcc" <<END
+#!/bin/sh
+[ "\$1" = run ] || exec "$tvmcc" "\$@"
+case "$target-O$1 \$2" in
+vulkan*-O0\ *silero*) # one thread runs its recurrent layer
+    echo "SKIP (\$2 -O0: Mesa's CPU ends the loops of a thread after 65535 rounds)" >&2
+    exit 0 ;;
+esac
+exec "$tvmcc" "\$@" --target="$target" -O$1 -Wno-schedule-refused
+END
+    chmod +x "$work/tvmcc"
+}
+
+# run FOLDER OPTION..
+run() {
+    "$work/tvmcc" run "$1"/model.* --inputs "$1/inputs.npz" --expect "$1/outputs.npz" "${@:2}"
+}
+
+onnx() {
+    local options folder failed=0
+    for folder in "$shared"/models/onnx/*/; do
+        options=()
+        "$tvmcc" inspect "$folder/model.onnx" 2>/dev/null | grep -q ' qnn\.' && options=(--mean)
+        run "$folder" "${options[@]}" || failed=1
+    done
+    return $failed
+}
+
+torch_export() {
+    local folder failed=0
+    for folder in "$shared"/models/torch-export/*/; do
+        run "$folder" --rtol=1e-3 --atol=1e-4 || failed=1
+    done
+    return $failed
+}
+
+for level in ${LEVELS:-0 3}; do
+    driver $level
+    for format; do
+        case $format in
+        onnx) onnx ;;
+        torch-export) torch_export ;;
+        darknet) python3 "$root/tests/frontends/darknet/models.py" "$work/tvmcc" "$work/source" ;;
+        *) TVMCC_MODELS=$shared/models/onnx sh "$root/tests/frontends/$format/models.sh" "$work/tvmcc" "$work/source" ;;
+        esac >"$work/log" 2>&1
+        result=$?
+        grep SKIP "$work/log"
+        if [ $result = 0 ]; then
+            echo "ok   $format -O$level"
         else
-            echo "FAIL $name -O$level"
-            echo "$said"
+            echo "FAIL $format -O$level"
+            cat "$work/log"
             status=1
         fi
     done
