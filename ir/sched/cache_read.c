@@ -6,8 +6,10 @@
  *                                                      this order
  *
  * The second form needs no box: pixels that a convolution reads along rows of an image, in steps,
- * or at distances lie side by side.  Memory that a block of threads shares holds what all of its
- * threads read. */
+ * or at distances lie side by side.  Of a loop of which the cell depends by a quotient or a
+ * remainder alone (warps, of which some have the same rows, others the same columns) there is a
+ * cell for each of these.  Memory that a block of threads shares holds what all of its threads
+ * read. */
 #include "ir/sched/impl.h"
 
 typedef struct {
@@ -233,6 +235,50 @@ static const Idx *index_where(Work *w, Pred facts, const Idx *x)
     return x;
 }
 
+/* What of the loop over v chooses cells. */
+typedef struct {
+    int64_t    size;  /* so many of it */
+    const Idx *where; /* that one, over the loop's variable */
+    int64_t    apart; /* rounds of the loop from one to the next */
+} Chosen;
+
+/* The cells depend on v by x alone. */
+static bool depends_by(Work *w, const Idx *const *cell, uint32_t n, const Atom *v, const Idx *x)
+{
+    IdxSubst *sub = subst_new(w->c->arith, w->c->scratch);
+
+    subst_bind(sub, v, x);
+    for (uint32_t d = 0; d < n; d++)
+        if (idx_subst(sub, cell[d]) != cell[d])
+            return false;
+    return true;
+}
+
+/* Of a loop from 0 on, by a divisor that the cells' indices name; else all of it. */
+static Chosen chosen_part(Work *w, const Idx *const *cell, uint32_t n, const LoopData *l,
+                          int64_t rounds)
+{
+    Arith     *A = w->c->arith;
+    const Idx *v = idx_atom(A, l->var);
+    Chosen     all = {rounds, idx_sub(A, v, l->lo), 1};
+    int64_t    lo;
+
+    if (!idx_is_const(l->lo, &lo) || lo)
+        return all;
+    for (uint32_t d = 0; d < n; d++)
+        for (uint32_t i = 0; i < cell[d]->nterms; i++) {
+            const Atom *a = cell[d]->t[i].atom, *of;
+            if (a->kind != ATOM_DIV || !idx_is_atom(a->a, &of) || of != l->var || rounds % a->k)
+                continue;
+            const Idx *over = idx_divc(A, v, a->k), *left = idx_modc(A, v, a->k);
+            if (depends_by(w, cell, n, l->var, idx_mulc(A, over, a->k)))
+                return (Chosen){rounds / a->k, over, a->k};
+            if (depends_by(w, cell, n, l->var, left))
+                return (Chosen){a->k, left, 1};
+        }
+    return all;
+}
+
 static bool read_rounds(Read *r)
 {
     Work       *w = r->w;
@@ -259,19 +305,25 @@ static bool read_rounds(Read *r)
     r->var = NEW_ARRAY(c->scratch, const Atom *, r->n + 1);
     r->from = NEW_ARRAY(c->arena, const Idx *, r->t->ndim + 1);
     const Idx **cell = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
-    for (uint32_t i = 0; i < by.n; i++)
+    Chosen     *part = NEW_ARRAY(c->scratch, Chosen, r->n + 1);
+    bind_iters(block, iters);
+    for (uint32_t d = 0; d < r->t->ndim; d++)
+        r->from[d] = index_where(w, block->u.block.where, idx_subst(iters, a.load[d]));
+    for (uint32_t i = 0; i < by.n; i++) {
         loop_extent_of(stmt_at(w, by.at[i]), &r->size[i]);
+        part[i] = chosen_part(w, r->from, r->t->ndim, loop_at(w, by.at[i]), r->size[i]);
+        r->size[i] = part[i].size;
+        cell[i] = part[i].where;
+    }
     if (!make_copy(r))
         return false;
     for (uint32_t i = 0; i < by.n; i++) {
         const LoopData *l = loop_at(w, by.at[i]);
-        subst_bind(rounds, l->var, idx_add(A, l->lo, idx_atom(A, r->var[i])));
-        cell[i] = idx_sub(A, idx_atom(A, l->var), l->lo);
+        const Idx      *at = idx_mulc(A, idx_atom(A, r->var[i]), part[i].apart);
+        subst_bind(rounds, l->var, idx_add(A, l->lo, at));
     }
-    bind_iters(block, iters);
     for (uint32_t d = 0; d < r->t->ndim; d++) {
-        const Idx *cell_of = index_where(w, block->u.block.where, idx_subst(iters, a.load[d]));
-        r->from[d] = idx_subst(rounds, cell_of);
+        r->from[d] = idx_subst(rounds, r->from[d]);
         if (idx_uses_any(r->from[d], others))
             return refuse(w, "other loops choose the cell of %%%s, too", r->t->name) != NULL;
     }
