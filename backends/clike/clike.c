@@ -198,6 +198,8 @@ static void print_call(Clike *x, const StoreData *d)
         x->failed = true;
         return;
     }
+    const Prim *where = p->kids[0]->u.load.mask; /* of a copy, else zeros */
+    const char *holds = where ? clike_bare(x, clike_expression(x, where->kids[0])) : NULL;
     clike_indent(x);
     str_printf(x->out, "%s(", p->u.intrin->text);
     str_printf(x->out, "&%s", clike_place(x, d->buffer, d->index[0]));
@@ -205,7 +207,7 @@ static void print_call(Clike *x, const StoreData *d)
         const LoadData *from = &p->kids[i]->u.load;
         str_printf(x->out, ", &%s", clike_place(x, from->buffer, from->index[0]));
     }
-    str_add(x->out, ");\n");
+    str_printf(x->out, holds ? ", %s);\n" : ");\n", holds);
 }
 
 static void print_store(Clike *x, const StoreData *d)

@@ -4,8 +4,9 @@
  *     %a.shared[8*i : 8] = async_copy(%a[64*j : 8])
  *
  * A copy to shared memory stays where both sides lie on borders of 16 bytes, as memory of devices
- * and what blocks share do.  Copies go on beside what follows until a thread waits for its own: it
- * does so before it comes to anything but a copy. */
+ * and what blocks share do; under a condition, one for all cells, zeros are copied where it does
+ * not hold (%a[64*j : 8] mask(splat(j < 3, 8))).  Copies go on beside what follows until a thread
+ * waits for its own: it does so before it comes to anything but a copy. */
 #include "backends/common/plain.h"
 #include "ir/tir/intrin.h"
 
@@ -21,7 +22,8 @@ static bool stays(Ctx *c, const StoreData *d)
     const LoadData *from = &d->value->kids[0]->u.load;
 
     return d->value->kids[0]->kind == PRIM_LOAD && dtype_bytes(d->value->dtype) == BORDER &&
-           !d->mask && !from->mask && d->buffer->scope == SCOPE_SHARED &&
+           !d->mask && (!from->mask || from->mask->kind == PRIM_SPLAT) &&
+           d->buffer->scope == SCOPE_SHARED &&
            (from->buffer->scope == SCOPE_ARENA || from->buffer->scope == SCOPE_CONST) &&
            is_on_border(c, d->buffer, d->index, BORDER) &&
            is_on_border(c, from->buffer, from->index, BORDER);

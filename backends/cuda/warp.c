@@ -34,17 +34,22 @@ static const char ldmatrix2[] =
              "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n",
              "    warp_ldmatrix2(r, row);\n");
 
-static const char copy[] = FUNCTION(
-    "async_copy(void *to, const void *from)",
-    "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
-    "        :: \"r\"((unsigned)__cvta_generic_to_shared(to)),\n"
-    "           \"l\"(__cvta_generic_to_global(from)) : \"memory\");\n",
-    "    warp_async_copy(to, from);\n") "#if defined(__CUDA_ARCH__)\n"
-                                        "#define async_await(n) \\\n"
-                                        "    asm volatile(\"cp.async.commit_group;\\n "
-                                        "cp.async.wait_group %0;\" :: \"n\"(n) : \"memory\")\n"
-                                        "#else\n#define async_await(n) "
-                                        "warp_async_await(n)\n#endif\n";
+#define COPY(head, size, operand, elsewhere)                                                 \
+    FUNCTION("async_copy(void *to, const void *from" head ")",                               \
+             "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16" size ";\"\n"      \
+             "        :: \"r\"((unsigned)__cvta_generic_to_shared(to)),\n"                   \
+             "           \"l\"(__cvta_generic_to_global(from))" operand " : \"memory\");\n", \
+             "    warp_async_copy(to, " elsewhere ");\n")
+
+#define COPY_WHERE COPY(", int holds", ", %2", ", \"r\"(holds ? 16 : 0)", "holds ? from : 0")
+#define AWAIT                                               \
+    "#if defined(__CUDA_ARCH__)\n"                          \
+    "#define async_await(n) \\\n"                           \
+    "    asm volatile(\"cp.async.commit_group;\\n "         \
+    "cp.async.wait_group %0;\" :: \"n\"(n) : \"memory\")\n" \
+    "#else\n#define async_await(n) warp_async_await(n)\n#endif\n"
+
+static const char copy[] = COPY("", "", "", "from") COPY_WHERE AWAIT;
 
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),

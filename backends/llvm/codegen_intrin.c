@@ -172,6 +172,10 @@ void gen_async_copy(Gen *g, const StoreData *s)
 
     all.operand[0] = gen_address(g, s->buffer, s->n, s->index, &align);
     all.operand[1] = address_of(g, s->value->kids[0]);
+    if (s->value->kids[0]->u.load.mask) {
+        LLVMValueRef holds = gen_prim(g, s->value->kids[0]->u.load.mask->kids[0]);
+        all.operand[2] = LLVMBuildSelect(g->b, holds, gen_i32(g, 16), gen_i32(g, 0), "");
+    }
     row_of(all.row->id, g->arch, g->caps)->write(g, &all);
 }
 

@@ -72,20 +72,23 @@ LLVMValueRef write_ldmatrix2(Gen *g, const GenUnits *u)
     return ldmatrix(g, u, PARTS_B);
 }
 
-/* As text: LLVM's intrinsic wants both addresses in 64 bits. */
+/* As text: LLVM's intrinsic wants both addresses in 64 bits.  The third operand says how many bytes
+ * are read; the others are zeros. */
 LLVMValueRef write_cp_async(Gen *g, const GenUnits *u)
 {
-    static const char text[] = "cp.async.cg.shared.global [$0], [$1], 16;",
-                      places[] = "r,l,~{memory}";
-    LLVMTypeRef  types[2] = {g->i32, g->i64};
-    LLVMTypeRef  type = LLVMFunctionType(g->none, types, 2, false);
-    LLVMValueRef fn = LLVMGetInlineAsm(type, text, strlen(text), places, strlen(places), true,
-                                       false, LLVMInlineAsmDialectATT, false);
-    LLVMValueRef args[2];
+    const unsigned n = u->operand[2] ? 3 : 2;
+    const char    *text = n > 2 ? "cp.async.cg.shared.global [$0], [$1], 16, $2;"
+                                : "cp.async.cg.shared.global [$0], [$1], 16;";
+    const char    *places = n > 2 ? "r,l,r,~{memory}" : "r,l,~{memory}";
+    LLVMTypeRef    types[3] = {g->i32, g->i64, g->i32};
+    LLVMTypeRef    type = LLVMFunctionType(g->none, types, n, false);
+    LLVMValueRef   fn = LLVMGetInlineAsm(type, text, strlen(text), places, strlen(places), true,
+                                         false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef   args[3] = {[2] = u->operand[2]};
 
     for (uint32_t i = 0; i < 2; i++)
         args[i] = LLVMBuildPtrToInt(g->b, u->operand[i], types[i], "");
-    return LLVMBuildCall2(g->b, type, fn, args, 2, "");
+    return LLVMBuildCall2(g->b, type, fn, args, n, "");
 }
 
 void gen_await(Gen *g, uint32_t groups)

@@ -90,6 +90,7 @@ typedef struct {
     bool          apart[INTRIN_OPERANDS];
     const Atom   *var[INTRIN_AXES]; /* of the loop that is each axis */
     const Idx    *lo[INTRIN_AXES];
+    const Prim   *where; /* zeros are copied where it does not hold; NULL: nowhere */
 } IntrinMatch;
 
 /* Some row of that text computes what `store` does in the loops around it, outermost first. */

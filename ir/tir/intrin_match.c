@@ -14,6 +14,7 @@
  * mark out. */
 #include "ir/tir/intrin.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Steps between cells that are loaded as one vector and turned: more would be cell by cell. */
@@ -217,11 +218,51 @@ static bool stores_well(const Match *x)
     return lies_well(x, &x->m->row->result, &to, &apart) && !apart;
 }
 
+typedef struct {
+    uint32_t               n;
+    const LoopData *const *loops;
+    bool                   found;
+} LoopUse;
+
+static void uses_loop(void *user, const Idx *x)
+{
+    LoopUse *u = user;
+
+    for (uint32_t i = 0; i < u->n; i++)
+        u->found = u->found || idx_uses(x, u->loops[i]->var);
+}
+
+static bool is_zero(const Prim *p)
+{
+    return (p->kind == PRIM_INT && p->u.i == 0) ||
+           (p->kind == PRIM_FLOAT && p->u.f == 0 && !signbit(p->u.f));
+}
+
+/* What is copied where conditions hold that are alike for all cells, zeros elsewhere. */
+static const Prim *copied_where(Ctx *c, uint32_t n, const LoopData *const *loops,
+                                const StoreData *store, const Prim **where)
+{
+    const Prim *v = store->value;
+
+    for (*where = NULL; v->kind == PRIM_SELECT && is_zero(v->kids[2]); v = v->kids[1]) {
+        LoopUse use = {n, loops, false};
+        prim_visit(v->kids[0], &(TirVisit){.user = &use, .idx = uses_loop});
+        if (use.found)
+            break;
+        *where = *where ? prim_and(c, *where, v->kids[0]) : v->kids[0];
+    }
+    return v;
+}
+
 bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *const *loops,
                   const StoreData *store, IntrinMatch *out)
 {
+    const Prim *where;
+    StoreData   copied = *store;
+
     if (store->mask || store->value->dtype.lanes != 1)
         return false;
+    copied.value = copied_where(c, nloops, loops, store, &where);
     for (uint32_t i = 0; i < 2 * INTRIN_COUNT; i++) { /* first in the order that is written */
         uint32_t id = i % INTRIN_COUNT;
         Match    x = {c, store, out, i >= INTRIN_COUNT};
@@ -229,6 +270,10 @@ bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *con
         if (strcmp(intrin_text((IntrinId)id), text))
             continue;
         *out = (IntrinMatch){.row = intrin_of(c, (IntrinId)id)};
+        if (intrin_copies(out->row) && where) {
+            out->where = where;
+            x.store = &copied;
+        }
         if (!out->row->warp && nloops == axes_of(out->row) &&
             dtype_eq(store->buffer->dtype, out->row->result.dtype) &&
             match_loops(&x, nloops, loops, 0) && stores_well(&x))
@@ -265,11 +310,12 @@ static const Prim *operand_of(Ctx *c, const IntrinMatch *m, uint32_t k)
     uint32_t         n = m->apart[k] ? box->cells : 1;
     const Prim     **cell = NEW_ARRAY(c->scratch, const Prim *, n);
     int64_t          axis[INTRIN_AXES];
+    uint16_t         lanes = (uint16_t)(box->cells / n);
 
     for (uint32_t i = 0; i < n; i++) {
         axes_at(m->row, box, i, axis);
-        cell[i] = prim_loadv(c, l->buffer, indices_at(c, m, l->n, l->index, axis),
-                             (uint16_t)(box->cells / n), NULL);
+        cell[i] = prim_loadv(c, l->buffer, indices_at(c, m, l->n, l->index, axis), lanes,
+                             m->where ? prim_splat(c, m->where, lanes) : NULL);
     }
     return prim_vec(c, n, cell);
 }

@@ -138,6 +138,7 @@ static inline MockCopies *mock_own_copies()
     return &mock_copies[i];
 }
 
+// Of zeros where `from` is none.
 static inline void warp_async_copy(void *to, const void *from)
 {
     MockCopies *own = mock_own_copies();
@@ -146,7 +147,10 @@ static inline void warp_async_copy(void *to, const void *from)
         __builtin_trap();
     own->at[own->n].to = to;
     own->at[own->n].group = own->group;
-    __builtin_memcpy(own->at[own->n++].value, from, 16);
+    __builtin_memset(own->at[own->n].value, 0, 16);
+    if (from)
+        __builtin_memcpy(own->at[own->n].value, from, 16);
+    own->n++;
     __builtin_memset(to, 0xff, 16);
 }
 

@@ -36,6 +36,10 @@ extern "C" void mock_cp_async(int to, long long from)
 {
     warp_async_copy(&mock_near + (to - (int)(size_t)&mock_near), (const void *)from);
 }
+extern "C" void mock_cp_async_where(int to, long long from, int bytes)
+{
+    mock_cp_async(to, bytes ? from : 0);
+}
 extern "C" void mock_ldmatrix4(unsigned *r, const void *row)
 {
     warp_ldmatrix4(r, row);

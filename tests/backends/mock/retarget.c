@@ -28,6 +28,8 @@ static const struct {
     {"@llvm.amdgcn.", "@mock_amdgcn."},
     {"asm sideeffect \"cp.async.cg.shared.global [$0], [$1], 16;\", \"r,l,~{memory}\"",
      "@mock_cp_async"},
+    {"asm sideeffect \"cp.async.cg.shared.global [$0], [$1], 16, $2;\", \"r,l,r,~{memory}\"",
+     "@mock_cp_async_where"},
     {"syncscope(\"workgroup\") ", ""},
 };
 
