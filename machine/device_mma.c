@@ -4,6 +4,15 @@
 
 #include <math.h>
 
+/* Of tiles that keep the matrix unit busy, that which loads least of shared memory: such a part of
+ * those loads counts as if they waited for the unit. */
+enum { AMONG_EQUALS = 64, WORD = 4 };
+
+int64_t device_mma_warps(const DeviceTile *t)
+{
+    return t->bm / t->tm * (t->bn / t->tn);
+}
+
 int64_t device_mma_bytes(const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
@@ -15,13 +24,13 @@ int64_t device_mma_bytes(const DeviceTile *t)
  * a number at a time, and where each comes from. */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
-    return (t->tm * t->bn + (t->tm + t->bn) * 8) / m->warp + DEVICE_OTHER_REGS +
-           2 * device_kept(t, m->warp * (t->bm / t->tm));
+    return (t->tm * t->tn + (t->tm + t->tn) * 8) / m->warp + DEVICE_OTHER_REGS +
+           2 * device_kept(t, m->warp * device_mma_warps(t));
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
 {
-    double bytes = (double)t->bytes, warps = (double)(t->bm / t->tm);
+    double bytes = (double)t->bytes, warps = (double)device_mma_warps(t);
     double threads = warps * (double)m->warp, numbers = (double)(t->bm + t->bn);
     double blocks =
         (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
@@ -33,13 +42,23 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
      * load of shared memory; the copies; the panels on their way to the core. */
     double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
-    double shared = (warps * (double)(t->tm + t->bn) + numbers) * bytes / m->shared_rate;
+    double whole = fmax(bytes, WORD); /* of a number that is stored alone */
+    double stored =
+        (double)t->bm * (t->keeps_m ? whole : bytes) + (double)t->bn * (t->keeps_n ? whole : bytes);
+    double shared = (warps * (double)(t->tm + t->tn) * bytes + stored) / m->shared_rate;
+    double wide = (double)t->wide;
     double copies =
-        DEVICE_COPY * numbers / (double)(t->wide > 1 ? t->wide : 1) / (double)m->unit_macs;
+        DEVICE_COPY *
+        ((double)t->bm / (t->keeps_m ? 1 : wide) + (double)t->bn / (t->keeps_n ? 1 : wide)) /
+        (double)m->unit_macs;
     double step = fmax(fmax(unit, shared), fmax(copies, numbers * bytes / m->unit_rate));
+    step += shared / AMONG_EQUALS;
 
+    /* Each scheduler of a core has a part of the matrix unit, which a block with fewer warps than
+     * there are of these leaves idle. */
+    double own = fmax(step, unit * fmax(1, (double)(m->unit_issue / m->warp) / warps));
     double chunk =
-        device_chunk_cycles(m, t, held * step * (double)t->chunk, step * (double)t->chunk);
+        device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * 4 / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;

@@ -4,17 +4,18 @@
  *     %conv[n,o,y,x] = sum[c,kh,kw] f32(%pad[n,c,kh+y,kw+x]) * f32(%w[o,c,kh,kw])
  *
  * is a product of rows by columns (product.c).  An instruction takes 16 rows, 8 columns and 32
- * bytes of the sum; a warp has several such tiles, a block several warps, one above the other:
+ * bytes of the sum; a warp has several such tiles, a block several warps, above and beside each
+ * other:
  *
  *     split rows -> rb, rw, rt, rh (2), ry (8)       block, warp, tile, and the thread's part of it
- *     split columns -> cb, ct, cx (4), cj (2)
+ *     split columns -> cb, cw, ct, cx (4), cj (2)
  *     split c -> ko, ks, kk; reorder kh, kw, ko, ..  chunk, instruction, its steps: of a loop with
  *                                                    enough rounds, else of all, fused
  *     transform_layout w (o, c, h, v) -> (o, h, v, c)
- *     bind rw threadIdx.z, ry threadIdx.y, cx threadIdx.x      thread 4*ry + cx of its warp
+ *     fuse rw, cw -> wz; bind wz threadIdx.z, ry threadIdx.y, cx threadIdx.x   thread 4*ry + cx
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
- *     cache_read pad shared rw, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
- *     cache_read w shared ct, cx, cj, ks, kk at ko             the sum side by side
+ *     cache_read pad shared wz, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
+ *     cache_read w shared wz, ct, cx, cj, ks, kk at ko         the sum side by side
  *     swizzle                                        eight rows' 16 bytes that are loaded together
  *                                                    lie in different banks
  *     tensorize rt with @mma_f16
@@ -52,7 +53,7 @@ static const char *instruction_of(Sched *s, DType rows, DType columns)
 
 static bool is_legal(const Machine *m, const DeviceTile *t)
 {
-    int64_t threads = m->warp * (t->bm / t->tm);
+    int64_t threads = m->warp * device_mma_warps(t);
 
     return threads <= limit_gpu_tile_threads(m) &&
            device_mma_regs(m, t) <= limit_gpu_tensor_regs(m) &&
@@ -66,11 +67,27 @@ static bool fits_side(int64_t side, int64_t least, int64_t cells)
     return side == least || side < 2 * cells;
 }
 
+/* 1, 2, 3, 4, 6, 8, 12 ..: of tiles of an instruction, on a side. */
+static int64_t next_side(int64_t side, int64_t least)
+{
+    int64_t n = side / least;
+
+    return least * (n < 3 ? n + 1 : n & (n - 1) ? n / 3 * 4 : n / 2 * 3);
+}
+
+/* A side comes 16 bytes at a time only if every thread has as many of them. */
+static bool is_even(const DeviceTile *t, int64_t side)
+{
+    return side * t->chunk % (WARP_THREADS * device_mma_warps(t) * t->wide) == 0;
+}
+
 /* The least of the stages that there is room for; of the chunks, too. */
 static double stages_cycles(const Machine *m, DeviceTile t)
 {
     double least = NAN;
 
+    t.keeps_m = t.keeps_m || !is_even(&t, t.bm);
+    t.keeps_n = t.keeps_n || !is_even(&t, t.bn);
     for (t.stages = 1; t.stages <= limit_gpu_stages(m); t.stages++)
         if (is_legal(m, &t))
             least = fmin(least, device_mma_cycles(m, &t));
@@ -87,22 +104,33 @@ static double chunks_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
     return least;
 }
 
+/* The least of a block's tile, whatever its warps have of it. */
+static double warps_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.tm = ROWS; t.tm <= t.bm; t.tm = next_side(t.tm, ROWS))
+        for (t.tn = COLUMNS; t.tn <= t.bn; t.tn = next_side(t.tn, COLUMNS))
+            if (t.bm % t.tm == 0 && t.bn % t.tn == 0)
+                least = fmin(least, chunks_cycles(m, d, t));
+    return least;
+}
+
 static void decide_tensor(Sched *s, void *plan)
 {
     TensorPlan *d = plan;
     Machine     m = machine_of(s->target);
     DeviceTile  t = d->t;
-    Candidates  tiles = candidates(s), rows = candidates(s), chunks = candidates(s),
+    Candidates  tiles = candidates(s), warps = candidates(s), chunks = candidates(s),
                stages = candidates(s);
     const Candidate *c;
 
     d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
-    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm *= 2)
-        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn *= 2) {
-            double least = NAN;
-            for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2)
-                if (fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n))
-                    least = fmin(least, chunks_cycles(&m, d, t));
+    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
+        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS)) {
+            double least = fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n)
+                               ? warps_cycles(&m, d, t)
+                               : NAN;
             if (!isnan(least))
                 candidate(&tiles, t.bm, t.bn, least);
         }
@@ -112,13 +140,15 @@ static void decide_tensor(Sched *s, void *plan)
     c = pick_tile(s, "tile", &tiles);
     d->t.bm = t.bm = c->v[0];
     d->t.bn = t.bn = c->v[1];
-    for (t.tm = ROWS; t.tm <= t.bm; t.tm *= 2) {
-        double least = chunks_cycles(&m, d, t);
-        if (!isnan(least))
-            candidate(&rows, t.tm, 0, least);
-    }
-    d->t.tm = t.tm = pick_factor(s, "rows", &rows);
-    d->t.tn = t.bn;
+    for (t.tm = ROWS; t.tm <= t.bm; t.tm = next_side(t.tm, ROWS))
+        for (t.tn = COLUMNS; t.tn <= t.bn; t.tn = next_side(t.tn, COLUMNS)) {
+            double least = t.bm % t.tm == 0 && t.bn % t.tn == 0 ? chunks_cycles(&m, d, t) : NAN;
+            if (!isnan(least))
+                candidate(&warps, t.tm, t.tn, least);
+        }
+    c = pick_tile(s, "warp", &warps);
+    d->t.tm = t.tm = c->v[0];
+    d->t.tn = t.tn = c->v[1];
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2) {
         double least = stages_cycles(&m, t);
         if (d->rounds % t.chunk == 0 && !isnan(least))
@@ -136,7 +166,7 @@ typedef struct {
     const Operand *of;
     const char    *loops;  /* that choose its rows, .. */
     uint32_t       nloops; /* .. so many */
-    int64_t        cells;  /* of a thread's share */
+    bool           even;   /* every thread has as many 16 bytes of it */
     bool           along;  /* they lie in memory as they are multiplied */
 } Side;
 
@@ -157,7 +187,7 @@ static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, c
         for (uint32_t i = 0; i < k; i++)
             str_printf(&order, ", %%%s.shared.a%u", name, i);
         step(s, "reorder %%%s.shared.a%u, %%%s.shared.a%u%s", name, k, name, k + 1, order.at);
-    } else if (side->cells % quad == 0) {
+    } else if (side->even) {
         step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)quad,
              name, name);
         try_step(s, "tensorize %%%s.v with @async_copy", name);
@@ -210,9 +240,11 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     const Loops      *every[] = {&both, &rows, &columns, &sum}, *front[] = {&both}, *k[] = {&outer};
     const Atom       *along = along_of(s, p, plan);
     const char       *at = "ko";
-    const int64_t     threads = WARP_THREADS * (t->bm / t->tm);
-    Side              sides[2] = {{row, "%rw, %rt, %rh, %ry", 4, t->bm * t->chunk / threads, false},
-                                  {column, "%ct, %cx, %cj", 3, t->bn * t->chunk / threads, false}};
+    const bool        above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
+    Side sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
+                      is_even(t, t->bm), false},
+                     {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
+                      is_even(t, t->bn), false}};
 
     for (uint32_t i = 0; i < 2; i++)
         sides[i].along =
@@ -230,13 +262,15 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
     step(s, "split %%ru by %d -> %%rh, %%ry", ROWS / 2);
     step(s, "split %%%s by %lld tail=if -> %%cb, %%ci", columns.at[0], (long long)t->bn);
-    step(s, "split %%ci by %d -> %%ct, %%cu", COLUMNS);
+    step(s, "split %%ci by %lld -> %%cw, %%cv", (long long)t->tn);
+    step(s, "split %%cv by %d -> %%ct, %%cu", COLUMNS);
     step(s, "split %%cu by 2 -> %%cx, %%cj");
     step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[along ? plan->loop : 0],
          (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
     step(s,
-         "reorder %s%s%%rb, %%cb, %%rw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, %%kk",
+         "reorder %s%s%%rb, %%cb, %%rw, %%cw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, "
+         "%%kk",
          loops_text(s, 1, front), both.n ? ", " : "", loops_text(s, 1, k), outer.n ? ", " : "");
     if (s->refusal)
         return;
@@ -250,7 +284,8 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
         loops_fuse(s, &outer, "kq");
         at = outer.at[0];
     }
-    step(s, "bind %%rw threadIdx.z");
+    step(s, "fuse %%rw, %%cw -> %%wz");
+    step(s, "bind %%wz threadIdx.z");
     step(s, "bind %%ry threadIdx.y");
     step(s, "bind %%cx threadIdx.x");
     step(s, "cache_write %s local at %%cx", p->block);
@@ -267,7 +302,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 /* The outermost of the instructions' loops that has rounds. */
 static const char *first_tiles(const DeviceTile *t)
 {
-    return t->tm > ROWS ? "rt" : t->bn > COLUMNS ? "ct" : "rh";
+    return t->tm > ROWS ? "rt" : t->tn > COLUMNS ? "ct" : "rh";
 }
 
 bool tensor_product(Sched *s, const Product *p)
@@ -284,10 +319,10 @@ bool tensor_product(Sched *s, const Product *p)
                           .k = p->k.cells,
                           .batch = p->both.n ? p->both.cells : 1,
                           .bytes = dtype_bytes(row->tensor->dtype)};
-    if (p->a_along_k && p->b_along_k && p->k.n == 1)
-        plan.t.wide = 16 / plan.t.bytes;
-    plan.t.keeps_m = !plan.t.wide && !p->m_inner;
-    plan.t.keeps_n = !plan.t.wide && p->m_inner;
+    plan.t.wide = WARP_BYTES / plan.t.bytes;
+    bool data = !p->a_along_k, weights = !p->b_along_k && p->b.tensor->scope != SCOPE_CONST;
+    plan.t.keeps_m = p->m_inner ? weights : data;
+    plan.t.keeps_n = p->m_inner ? data : weights;
     plan.steps = 32 / plan.t.bytes;
     for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
         if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)

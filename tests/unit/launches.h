@@ -16,20 +16,20 @@ static inline size_t type_bytes(const Type *t)
     return (size_t)elems * dtype_bytes(t->dtype);
 }
 
-/* What is wrong, or NULL: the plan is x->plan.  `mixed`: products take 16 bits, by instructions of
- * warps; `machine`: a file of figures, or NULL. */
-static inline const char *compile_launches(Ctx *c, const Module *m, uint32_t level, bool mixed,
-                                           const char *machine, Compiled *x)
+/* What is wrong, or NULL: the plan is x->plan.  `warps`: a target whose warps have instructions,
+ * for which products take 16 bits; NULL: OpenCL.  `machine`: a file of figures, or NULL. */
+static inline const char *compile_launches(Ctx *c, const Module *m, uint32_t level,
+                                           const char *warps, const char *machine, Compiled *x)
 {
     static CompileOptions       o;
     static const MixedPrecision f16 = {.type = DT_F16};
 
     o = (CompileOptions){
-        .path = "model", .target = mixed ? "cuda" : "opencl", .machine = machine, .entry = "model"};
+        .path = "model", .target = warps ? warps : "opencl", .machine = machine, .entry = "model"};
     o.passes.opt_level = level;
     o.passes.jobs = 1;
     o.weights_mode = WEIGHTS_FILE;
-    o.passes.mixed = mixed ? &f16 : NULL;
+    o.passes.mixed = warps ? &f16 : NULL;
     compile_start(c, x, &o);
     x->imported = m;
     if (!compile_target(c, x) || !compile_graph(c, x) || !compile_plan(c, x) ||

@@ -236,7 +236,7 @@ static void check_network(const char *text, bool mixed)
 
     for (; n.nin < func_nparams(f); n.nin++)
         n.in[n.nin] = float_noise(&net, func_param(f, n.nin)->type, -1, 1);
-    wrong = compile_launches(c, m, 3, mixed, NULL, &n.x);
+    wrong = compile_launches(c, m, 3, mixed ? "cuda" : NULL, NULL, &n.x);
     if (!wrong)
         wrong = run_launches(c, &n.x, n.x.plan->tir, n.nin, n.in, MOST, n.right);
     CHECK(!wrong);
