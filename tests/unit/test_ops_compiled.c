@@ -6,6 +6,7 @@
  *     test_ops_compiled <target> all | <operator> ..     all cases
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
+ *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
  *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
@@ -22,6 +23,8 @@ static const tvmcc_device *device;
 static bool                runs = true;
 static uint32_t            level = 2;
 static const char         *machine;
+static bool                halves; /* operands of f32 are of f16, and products take them so */
+static uint32_t            ran, refused;
 
 /* What a target's language has no functions for. */
 static const struct {
@@ -99,9 +102,100 @@ static bool compile_for(Ctx *c, Compiled *x)
     return true;
 }
 
+/* ---- in 16 bits -------------------------------------------------------------------------------------- */
+
+/* Tensors of f32 that main takes are of f16, and so is what an operator makes of them; kernels
+ * compute with f32, sums of products included (--mixed-precision).  What is expected is what the
+ * interpreter makes of the recorded case, in f32, of operands that are such numbers.  Errors are
+ * those of 11 bits, of the largest number for sums. */
+typedef struct {
+    const Case         *of;
+    Case                half;
+    uint32_t            nwant;
+    const Const *const *want;
+} Halves;
+
+static const Const *retyped(Ctx *c, const Const *from, DType to)
+{
+    Type    *t = DUP_ARRAY(c->arena, from->type, 1);
+    DType    was = t->dtype;
+    int64_t  n = 0;
+    uint8_t *data;
+
+    t->dtype = to;
+    type_elems(t, &n);
+    data = arena_array(c->arena, (size_t)n + 1, dtype_bytes(to));
+    for (int64_t i = 0; i < n; i++)
+        dtype_put_f(to, data + i * dtype_bytes(to),
+                    dtype_get_f(was, from->data.at + i * dtype_bytes(was)));
+    return const_new(c, NULL, t, (Bytes){data, (size_t)n * dtype_bytes(to)});
+}
+
+/* The module's text with other types of main's parameters; NULL: none is of f32. */
+static const Module *half_module(const Case *k)
+{
+    StrBuf text = strbuf(k->c->arena), half = strbuf(k->c->arena);
+    bool   any = false;
+
+    relay_print(k->c, k->m, (RelayPrint){0}, &text);
+    char *at = text.at, *end = strstr(text.at, ") {");
+    while (end && *at) {
+        bool is = at < end && !strncmp(at, ", f32]", 6);
+        any = any || is;
+        str_printf(&half, is ? ", f16]" : "%c", *at);
+        at += is ? 6 : 1;
+    }
+    if (!any)
+        return NULL;
+    return relay_parse(k->c, k->file, (Bytes){(const uint8_t *)half.at, half.n}, (Bytes){0});
+}
+
+/* False: it is no case of 16 bits. */
+static bool make_halves(const Case *k, Halves *h)
+{
+    const Const *in[MAX_OPERANDS];
+
+    *h = (Halves){.of = k, .half = *k};
+    for (uint32_t i = 0; i < k->nin; i++) {
+        bool is = dtype_eq(k->in[i]->type->dtype, DT_F32);
+        h->half.in[i] = is ? retyped(k->c, k->in[i], DT_F16) : k->in[i];
+        in[i] = is ? retyped(k->c, h->half.in[i], DT_F32) : k->in[i];
+    }
+    return (h->half.m = half_module(k)) && relay_eval(k->c, k->m, k->nin, in, &h->nwant, &h->want);
+}
+
+static bool same_halves(const Halves *h, uint32_t o, const Const *got)
+{
+    const Case  *k = &h->half;
+    const Const *want = retyped(k->c, h->want[o], got->type->dtype);
+    DType        t = got->type->dtype;
+    int64_t      n = 0, other = 0;
+    double       largest = 0;
+
+    type_elems(got->type, &n);
+    type_elems(want->type, &other);
+    if (n != other)
+        return failed(k, "f16", "another number of results");
+    for (int64_t i = 0; i < n; i++) {
+        double x = fabs(dtype_get_f(t, want->data.at + i * dtype_bytes(t)));
+        largest = isfinite(x) ? fmax(largest, x) : largest;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double w = dtype_get_f(t, want->data.at + i * dtype_bytes(t)),
+               v = dtype_get_f(t, got->data.at + i * dtype_bytes(t));
+        double may = dtype_is_real(t) ? 2e-3 * largest : 0;
+        if (!(v == w || fabs(v - w) <= may || (isnan(v) && isnan(w))))
+            return failed(k, "f16",
+                          arena_printf(k->c->arena, "result %u, number %lld is %.9g, not %.9g", o,
+                                       (long long)i, v, w));
+    }
+    return true;
+}
+
 /* ---- cases ------------------------------------------------------------------------------------------ */
 
-static bool run_model(const Case *k, const tvmcc_model_info *info, const Plan *p, Bytes weights)
+static bool run_model(const Case *k, const Halves *h, const tvmcc_model_info *info, const Plan *p,
+                      Bytes weights)
 {
     void        *in[MAX_OPERANDS + 1], *out[MAX_OPERANDS + 1];
     void        *state = aligned_alloc(64, (info->state_bytes + 127) / 64 * 64);
@@ -135,9 +229,10 @@ static bool run_model(const Case *k, const tvmcc_model_info *info, const Plan *p
     if (rc)
         return failed(k, target, device ? device->last_error(device->self) : "the run failed");
     for (uint32_t i = 0; ok && i < p->nout; i++) {
-        Bytes data = {out[i], info->outputs[i].bytes};
+        Bytes        data = {out[i], info->outputs[i].bytes};
+        const Const *got = const_new(k->c, NULL, p->out[i].type, data);
 
-        ok = same_numbers(k, target, i, const_new(k->c, NULL, p->out[i].type, data));
+        ok = h ? same_halves(h, i, got) : same_numbers(k, target, i, got);
     }
     return ok;
 }
@@ -153,6 +248,14 @@ static bool no_such_type(const Case *k)
 
 static void run_compiled(const Case *k)
 {
+    static const MixedPrecision f16 = {.type = DT_F16};
+    Halves                      h;
+
+    if (halves && !make_halves(k, &h))
+        return;
+    if (halves)
+        k = &h.half;
+    ran++;
     CompileOptions o = {.path = k->file, .target = target, .machine = machine, .entry = "model"};
     Ctx           *c = k->c;
     Compiled       x;
@@ -164,6 +267,7 @@ static void run_compiled(const Case *k)
     check_count++;
     o.passes.opt_level = level;
     o.passes.jobs = 1;
+    o.passes.mixed = halves ? &f16 : NULL;
     o.pic = true;
     o.weights_mode = WEIGHTS_FILE;
     compile_start(c, &x, &o);
@@ -171,8 +275,10 @@ static void run_compiled(const Case *k)
     if (!compile_for(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
         !compile_weights(c, &x) || !compile_code(c, &x, EMIT_OBJECT, &object) ||
         !(j = x.backend->jit_load(c, x.plan->target, object))) {
-        if (!no_such_type(k) &&
-            (!is_lacking(k) || diag_count(k->diags) != 1 || diag_at(k->diags, 0).id != E_CODEGEN))
+        if (halves && diag_count(k->diags) && diag_at(k->diags, 0).id == E_TYPE)
+            refused++;
+        else if (!no_such_type(k) && (!is_lacking(k) || diag_count(k->diags) != 1 ||
+                                      diag_at(k->diags, 0).id != E_CODEGEN))
             failed(k, target, "does not compile");
         return;
     }
@@ -180,7 +286,7 @@ static void run_compiled(const Case *k)
         failed(k, target, "another number of tensors");
     else if (runs && (sym = x.backend->jit_symbol(j, "model_info"))) {
         memcpy(&info, &sym, sizeof sym);
-        run_model(k, info(), x.plan, x.weights);
+        run_model(k, halves ? &h : NULL, info(), x.plan, x.weights);
     }
     x.backend->jit_free(j);
 }
@@ -221,6 +327,8 @@ int main(int argc, char **argv)
             level = (uint32_t)(argv[2][2] - '0');
         else if (!strncmp(argv[2], "--machine=", 10))
             machine = argv[2] + 10;
+        else if (!strcmp(argv[2], "-f16"))
+            halves = true;
         else
             return EXIT_FAILURE;
         argv[2] = argv[1];
@@ -245,5 +353,7 @@ int main(int argc, char **argv)
         target = b->name;
         any = run_on_device(b->device->kind, most, n, argv + 2) || any;
     }
+    if (halves)
+        printf("%u cases in f16, %u that take no f16\n", ran - refused, refused);
     return any ? check_result() : SKIPPED;
 }
