@@ -29,6 +29,34 @@ def convolutions(m):
 
 
 @model
+def dilations(m):
+    """As tf.nn.convolution writes them: every n-th cell an image of the batch, a convolution, and back."""
+    def dilated(conv, v, w, rate, before, behind, crops=None):
+        v = raw.SpaceToBatchND(input=v, block_shape=rate, paddings=list(zip(before, behind)))
+        return raw.BatchToSpaceND(input=conv(v, w), block_shape=rate, crops=crops or [[0, 0]] * len(rate))
+
+    def conv(v, w):
+        return raw.Conv2D(input=v, filter=w, strides=[1] * 4, padding="VALID")
+
+    def line(v, w):
+        return tf.squeeze(conv(tf.expand_dims(v, 1), tf.expand_dims(w, 0)), 1)
+
+    def deep(v, w):
+        return raw.DepthwiseConv2dNative(input=v, filter=w, strides=[1] * 4, padding="VALID")
+
+    x = m.input("x", m.f32(2, 9, 8, 6))
+    m.out("same", raw.BiasAdd(value=dilated(conv, x, m.f32(3, 3, 6, 8), [2, 3], [2, 3], [3, 4], [[0, 1], [0, 1]]), bias=m.f32(8)))
+    m.out("valid", dilated(conv, x, m.f32(2, 2, 6, 4), [3, 2], [0, 0], [0, 0]))
+    m.out("deep", dilated(deep, x, m.f32(3, 2, 6, 1), [2, 2], [1, 2], [2, 2], [[1, 0], [0, 2]]))
+    m.out("rows", dilated(conv, x, m.f32(3, 3, 6, 4), [3], [0], [0]))
+    y = m.input("y", m.f32(1, 20, 5))
+    z = dilated(line, y, m.f32(3, 5, 16), [4], [8], [0])
+    m.out("causal", dilated(line, tf.nn.relu(z), m.f32(2, 16, 3), [4], [4], [0]))
+    m.out("line", dilated(line, y, m.f32(3, 5, 2), [8], [8], [12], [[0, 4]]))
+    m.out("wide_crops", dilated(line, y, m.f32(2, 5, 2), [5], [0], [0], [[2, 1]]))
+
+
+@model
 def between_convs(m):
     """What goes on between convolutions of images stays in their layout."""
     x = m.input("x", m.f32(1, 8, 8, 4))
