@@ -6,6 +6,8 @@
 
 /* simplify_pick.c: a call that picks or orders cells, in fewer steps; e if there are none. */
 const Expr *simplify_pick(Ctx *c, const Expr *e);
+/* A `where` whose constant operand is one number. */
+const Expr *where_number(Ctx *c, const Expr *e);
 
 /* simplify_slope.c: `where` or nn.prelu as the one call that its slope below 0 is; e if it is none.
  */

@@ -9,6 +9,7 @@
  *   x / 2^k                       -> x * 2^-k            exact
  *   x + const [1, 1]              -> x + v                of any such arithmetic
  *   clip(x, 0, v) * (1 / v)       -> clip(x, 0, v) / v            a hard_sigmoid, v no power of 2
+ *   clip(x + (y + 3), 0, 6)       -> clip((x + y) + 3, 0, 6)      of a sum
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   add(const [C], nn.dense(x))   -> nn.bias_add(nn.dense(x), const [C])    also of
@@ -25,8 +26,10 @@
  *   (x.0, x.1) of a pair x        -> x
  *   and what simplify_pick.c says of what picks or orders cells, simplify_slope.c of slopes below 0
  *
- * All are exact but that of the clip, whose quotient is rounded once, where the factor was rounded
- * before.  One rewrite, kids first, so that chains collapse. */
+ * All are exact but those of the clip, whose quotient is rounded once, where the factor was rounded
+ * before, and whose sum is rounded in the order of layers, and that choices of floats which are
+ * sums (simplify_pick.c) make no NaN of what is not chosen.  One rewrite, kids first, so that
+ * chains collapse. */
 #include "passes/graph/simplify.h"
 
 #include <math.h>
@@ -88,6 +91,37 @@ static double share_of(const Expr *x, const Expr *k, const Expr *e)
     if (!(v > 0) || exact_reciprocal(v, e->type->dtype))
         return 0;
     return by == (e->type->dtype.bits == 32 ? (double)(float)(1 / v) : 1 / v) ? v : 0;
+}
+
+/* The number that an addition adds; what it is added to. */
+static bool adds_number(const Expr *e, const Expr **x, const Expr **k)
+{
+    double v;
+
+    for (uint32_t i = 0; call_is(e, "add") && i < 2; i++) {
+        *x = call_arg(e, i);
+        *k = call_arg(e, 1 - i);
+        if ((*k)->kind == EXPR_CONST && splat_beside(*k, *x, e, &v))
+            return true;
+    }
+    return false;
+}
+
+/* clip(x + (y + v)): the sum before the number, as a layer before its hard_sigmoid. */
+static const Expr *clip_of_sum(Ctx *c, const Expr *e)
+{
+    const Expr *sum = call_arg(e, 0), *x, *y, *k;
+
+    if (!is_float(e) || !call_is(sum, "add") || adds_number(sum, &x, &k))
+        return e;
+    for (uint32_t i = 0; i < 2; i++) {
+        x = call_arg(sum, 1 - i);
+        if (!adds_number(call_arg(sum, i), &y, &k) || x->type != sum->type || y->type != sum->type)
+            continue;
+        x = make2(c, "add", i ? x : y, i ? y : x, NULL, sum->loc);
+        return make1(c, "clip", make2(c, "add", x, k, NULL, sum->loc), e->u.attrs, e->loc);
+    }
+    return e;
 }
 
 static const Expr *arithmetic(Ctx *c, const Expr *e)
@@ -648,7 +682,9 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "nn.global_avg_pool2d"))
         return mean_of_rows(c, e);
     if (call_is(e, "where") || call_is(e, "nn.prelu"))
-        return simplify_slope(c, e);
+        return simplify_slope(c, call_is(e, "where") ? where_number(c, e) : e);
+    if (call_is(e, "clip"))
+        return clip_of_sum(c, e);
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
         return row_form(c, dense_form(c, product_of_transposed(c, e)));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))

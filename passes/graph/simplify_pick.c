@@ -1,13 +1,18 @@
 /* simplify_pick: what picks or orders the cells of a tensor, in fewer steps (simplify_expr.c).
  *
  *   reverse(view(reverse(x)))                    -> view(x)      along one dimension
+ *   reverse(view(x))                             -> view(reverse(x))
  *   concatenate of views                         -> view(concatenate)      without 1s
  *   the last row of nn.recurrent(..).0           -> nn.recurrent(..).1    the last state
  *   take(x, where(%i < 0, %i + n, %i), "wrap")   -> take(x, %i, mode="wrap")    n rows
- *   cast(%b) * %p + %q * cast(logical_not(%b))   -> where(%b, %p, %q)     of integers
+ *   cast(%b) * %p + %q * cast(logical_not(%b))   -> where(%b, %p, %q)
+ *   where(%b, %p, const of equal v)              -> where(%b, %p, v)
+ *   a slice of all of some dimensions            -> a slice of the others
  *   less(cast(%i, dtype=f32), 0.0)               -> less(%i, 0)
+ *   logical_not(equal(%i, 0))                    -> not_equal(%i, 0)
  *
- * Frameworks that have neither backward layers nor positions from the end write these. */
+ * Frameworks that have neither backward layers nor positions from the end write these; a choice of
+ * floats by sums, which tf2onnx writes, makes NaN of an infinite cell that is not chosen. */
 #include "passes/graph/simplify.h"
 
 #include <string.h>
@@ -78,12 +83,28 @@ const Expr *unreversed(Ctx *c, const Expr *e, uint32_t axis)
     return rebuilt(c, call_arg(x, 0), n, views);
 }
 
+/* reverse(view(x)): x is reversed, so that views meet. */
+static const Expr *reversed_below(Ctx *c, const Expr *e)
+{
+    uint32_t      axis = axis_from_front(ATTRS_OF(ReverseAttrs, e)->axis, e->type->n);
+    ReverseAttrs *a = ATTRS_COPY(c, ReverseAttrs, e);
+    const Expr   *x = call_arg(e, 0);
+
+    for (; is_view(x) && axis_before(x, &axis); x = call_arg(x, 0))
+        ;
+    if (x == call_arg(e, 0) || !expr_has_shape(x))
+        return e;
+    a->axis = axis;
+    x = make1(c, "reverse", x, a, e->loc);
+    return x ? make_reshape_to(c, x, e->type->n, e->type->dims, e->loc) : NULL;
+}
+
 static const Expr *reversed_twice(Ctx *c, const Expr *e)
 {
     const Expr *x =
         unreversed(c, call_arg(e, 0), axis_from_front(ATTRS_OF(ReverseAttrs, e)->axis, e->type->n));
 
-    return x ? x : e;
+    return x ? x : reversed_below(c, e);
 }
 
 /* ---- the last step of a recurrent layer ---------------------------------------------------------- */
@@ -147,7 +168,7 @@ static const Expr *together(Ctx *c, const Expr *e)
     parts = NEW_ARRAY(c->arena, const Expr *, n);
     for (uint32_t i = 0; i < n; i++) {
         x = all->kids[i];
-        if (!is_view(x) || !expr_has_shape(x) || !expr_has_shape(call_arg(x, 0)))
+        if (!expr_has_shape(x) || (is_view(x) && !expr_has_shape(call_arg(x, 0))))
             return e;
         rank = 0;
         for (uint32_t k = 0; k < x->type->n; k++) {
@@ -162,7 +183,7 @@ static const Expr *together(Ctx *c, const Expr *e)
         }
         if (rank == e->type->n)
             return e;
-        parts[i] = make_reshape_to(c, call_arg(x, 0), rank, dims, x->loc);
+        parts[i] = make_reshape_to(c, is_view(x) ? call_arg(x, 0) : x, rank, dims, x->loc);
     }
     a = ATTRS_COPY(c, ConcatenateAttrs, e);
     a->axis = at;
@@ -228,18 +249,91 @@ static bool masked(const Expr *e, const Expr **b, const Expr **x)
     return false;
 }
 
+/* One number beside a tensor of all cells. */
+const Expr *where_number(Ctx *c, const Expr *e)
+{
+    const Expr *args[3] = {call_arg(e, 0), call_arg(e, 1), call_arg(e, 2)};
+    double      v;
+
+    for (uint32_t i = 1; i < 3; i++)
+        if (args[i]->kind == EXPR_CONST && args[i]->type->n && expr_const_f(args[i], &v) &&
+            v == (double)(float)v && call_arg(e, 3 - i)->type == e->type)
+            args[i] = expr_scalar(c, e->type->dtype, v);
+    return args[1] == call_arg(e, 1) && args[2] == call_arg(e, 2)
+               ? e
+               : expr_call(c, call_op(e), 3, args, e->u.attrs, e->loc);
+}
+
 static const Expr *sum_as_where(Ctx *c, const Expr *e)
 {
     const Expr *b[2], *x[2];
 
-    if (is_float(e) || !masked(call_arg(e, 0), &b[0], &x[0]) ||
-        !masked(call_arg(e, 1), &b[1], &x[1]) || x[0]->type != e->type || x[1]->type != e->type)
+    if (!masked(call_arg(e, 0), &b[0], &x[0]) || !masked(call_arg(e, 1), &b[1], &x[1]) ||
+        x[0]->type != e->type || x[1]->type != e->type)
         return e;
     for (uint32_t i = 0; i < 2; i++)
         if (call_is(b[1 - i], "logical_not") && call_arg(b[1 - i], 0) == b[i])
-            return expr_call_name(c, "where", 3, (const Expr *[]){b[i], x[i], x[1 - i]}, NULL,
-                                  e->loc);
+            return where_number(c, expr_call_name(c, "where", 3,
+                                                  (const Expr *[]){b[i], x[i], x[1 - i]}, NULL,
+                                                  e->loc));
     return e;
+}
+
+/* A slice of numbers names the dimensions that it cuts, in order, and from where to where. */
+static const Expr *slice_form(Ctx *c, const Expr *e)
+{
+    const StridedSliceAttrs *a = ATTRS_OF(StridedSliceAttrs, e);
+    const Type              *t = call_arg(e, 0)->type;
+    StridedSliceAttrs       *now;
+    int64_t  from[TE_MAX_AXES], begin[TE_MAX_AXES], end[TE_MAX_AXES], axes[TE_MAX_AXES], n, left;
+    uint32_t k = 0;
+
+    if (!expr_is_tensor(e) || !expr_is_tensor(call_arg(e, 0)) || t->n > TE_MAX_AXES ||
+        !ints_all(a->strides, 1) || a->begin.n > t->n)
+        return e;
+    memset(from, 0, sizeof from);
+    for (uint32_t i = 0; i < a->begin.n; i++) {
+        uint32_t dim = a->axes.n ? axis_from_front(a->axes.at[i], t->n) : i;
+
+        if (!idx_is_const(a->begin.at[i], &from[dim]) || !type_dim(t, dim, &n))
+            return e;
+        from[dim] = from[dim] < 0 ? from[dim] + n : from[dim];
+        from[dim] = from[dim] < 0 ? 0 : from[dim] < n ? from[dim] : n;
+    }
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (!type_dim(t, i, &n) || !type_dim(e->type, i, &left))
+            return e;
+        if (left == n)
+            continue;
+        begin[k] = from[i];
+        end[k] = from[i] + left;
+        axes[k++] = i;
+    }
+    if (k == 0 || (k == a->begin.n && a->axes.n))
+        return e;
+    now = ATTRS_COPY(c, StridedSliceAttrs, e);
+    now->begin = dims_of_i64(c, begin, k);
+    now->end = dims_of_i64(c, end, k);
+    now->axes = ints_dup(c, axes, k);
+    now->strides = (Ints){0};
+    return make1(c, "strided_slice", call_arg(e, 0), now, e->loc);
+}
+
+static const Expr *slice(Ctx *c, const Expr *e)
+{
+    const Expr *now = last_step(c, e);
+
+    return now == e ? slice_form(c, e) : now;
+}
+
+static const Expr *not_compared(Ctx *c, const Expr *e)
+{
+    const Expr *x = call_arg(e, 0);
+    bool        same = call_is(x, "equal");
+
+    return same || call_is(x, "not_equal") ? make2(c, same ? "not_equal" : "equal", call_arg(x, 0),
+                                                   call_arg(x, 1), NULL, e->loc)
+                                           : e;
 }
 
 static const Expr *less_of_integers(Ctx *c, const Expr *e)
@@ -258,9 +352,9 @@ const Expr *simplify_pick(Ctx *c, const Expr *e)
     static const struct {
         const char *op;
         const Expr *(*form)(Ctx *c, const Expr *e);
-    } rows[] = {{"reverse", reversed_twice}, {"strided_slice", last_step},
-                {"concatenate", together},   {"take", take_from_end},
-                {"add", sum_as_where},       {"less", less_of_integers}};
+    } rows[] = {{"reverse", reversed_twice},  {"strided_slice", slice}, {"concatenate", together},
+                {"take", take_from_end},      {"add", sum_as_where},    {"less", less_of_integers},
+                {"logical_not", not_compared}};
 
     for (uint32_t i = 0; i < COUNT(rows); i++)
         if (call_is(e, rows[i].op))
