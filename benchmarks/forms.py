@@ -237,16 +237,21 @@ def relay(args, source, x):
     text = subprocess.run(command(args, source, x) + ["--print-after=fuse_ops", "--emit=sched", "-o", "-"], check=True, capture_output=True)
     text = text.stderr.decode()
     lines, names = [], {}
+
+    def place(m):
+        return names.setdefault(m[0], m[0][0] + str(sum(k[0] == m[0][0] for k in names)))
     types = dict(re.findall(rf"^const @({NAME}): (.*) = ", text, re.M))
     text = text[text.index("\nfn @"):]
     for line in re.sub(r" loc\(.*?\);|; //.*", ";", text).split("\n"):
+        if line.startswith("fn @"):  # names of values are those of one function
+            names = {k: v for k, v in names.items() if k[0] == "@"}
         if line.startswith("fn @main"):
             line = "fn @main"
         if re.match("hint:|[^ ]*: (warning|note): ", line):
             continue
         line = re.sub(rf"const @({NAME})", lambda m: "const " + types[m[1]], line)
         line = re.sub(r"\b\d+\.\d+(e-?\d+)?\b", lambda m: f"{float(m[0]):.6g}", line)
-        lines.append(re.sub(rf"[%@](?:{NAME})", lambda m: names.setdefault(m[0], m[0][0] + str(len(names))), line))
+        lines.append(re.sub(rf"[%@](?:{NAME})", place, line))
     return lines
 
 

@@ -52,27 +52,21 @@ static bool lstm_step(const Loop *l, const Expr *x, const Expr *const *s, const 
 static bool gru_step(const Loop *l, const Expr *x, const Expr *const *s, const Expr **next)
 {
     const Build *b = &l->k->n.b;
-    const Expr  *h = s[0], *zr, *z, *r, *own;
-    int64_t      H = l->k->units;
+    const Expr  *h = s[0], *u, *z, *r, *own;
 
-    if (l->k->after) {
-        const Expr *u = build2(b, "nn.dense", h, l->w[0], NULL);
-
-        u = l->bias ? build_add(b, u, l->bias) : u;
-        if (!u)
-            return false;
-        zr = gate(l, build_add(b, build_slice(b, x, 1, 0, 2 * H), build_slice(b, u, 1, 0, 2 * H)));
-        r = build_slice(b, zr, 1, H, 2 * H);
-        own = build_mul(b, r, cut(l, u, 2));
-    } else {
-        zr = gate(l, build_add(b, build_slice(b, x, 1, 0, 2 * H),
-                               build2(b, "nn.dense", h, l->w[1], NULL)));
-        r = build_slice(b, zr, 1, H, 2 * H);
-        own = build2(b, "nn.dense", build_mul(b, r, h), l->w[2], NULL);
-    }
-    z = build_slice(b, zr, 1, 0, H);
+    u = build2(b, "nn.dense", h, l->w[l->k->after ? 0 : 1], NULL);
+    u = u && l->k->after && l->bias ? build_add(b, u, l->bias) : u;
+    if (!u)
+        return false;
+    z = gate(l, build_add(b, cut(l, x, 0), cut(l, u, 0)));
+    r = gate(l, build_add(b, cut(l, x, 1), cut(l, u, 1)));
+    own = l->k->after ? build_mul(b, r, cut(l, u, 2))
+                      : build2(b, "nn.dense", build_mul(b, r, h), l->w[2], NULL);
     own = function(l, build_add(b, cut(l, x, 2), own));
-    next[0] = own ? build_add(b, own, build_mul(b, z, build_sub(b, h, own))) : NULL;
+    if (!own || !z)
+        return false;
+    next[0] = build_add(b, build_mul(b, z, h),
+                        build_mul(b, build_sub(b, build_scalar(b, z, 1), z), own));
     return next[0] != NULL;
 }
 
@@ -102,7 +96,7 @@ static bool one_round(const Build *b, void *user, const Expr *i, const Expr *con
         return false;
     y = next[0];
     if (l->how->mask) {
-        m = build_expand_dims(b, build_take(b, in[at + 3], i, 0), 1, 1);
+        m = build_take(b, in[at + 3], i, 0);
         for (uint32_t k = 0; k < states; k++)
             next[k] = build_where(b, m, next[k], s[k]);
         y = build_where(b, m, y, l->how->zeros ? build_scalar(b, y, 0) : before);
@@ -170,7 +164,8 @@ bool keras_by_steps(KerasCell *k, const Expr *x, const KerasSteps *how, const Ex
     first[n++] = build_zeros_of(b, k->n.dtype, 2, dims + 1);
     first[n++] = projected(&l, build_reverse(b, x, how->reverse, first_axis));
     if (how->mask)
-        first[n++] = build_reverse(b, how->mask, how->reverse, first_axis);
+        first[n++] =
+            build_expand_dims(b, build_reverse(b, how->mask, how->reverse, first_axis), 2, 1);
     for (uint32_t i = 0; i < n; i++)
         if (!first[i])
             return false;
