@@ -12,7 +12,10 @@
  * alone is small: it is then bound by reading its input and by starting up, which are saved.
  *
  * Convolutions are combined only on targets without vectors of channels, because a split result
- * leaves blocked layouts.  Cost: one walk, one rewrite. */
+ * leaves blocked layouts; and in loops, whose states have none, those of one image, whatever their
+ * size: its parts are views.  Where parts of two such results
+ * are added one by one, as the gates of a recurrent layer are, the sum is taken apart.  Cost: one
+ * walk, one rewrite. */
 #include "passes/graph/graph.h"
 
 #include <string.h>
@@ -30,14 +33,17 @@ typedef struct Group {
     uint32_t      n;
     Sibling       at[MAX_SIBLINGS];
     bool          made;
-    struct Group *next; /* of the same input */
+    const Expr   *whole; /* before it is taken apart */
+    const Expr   *sum;   /* of this and the group that is added to it, taken apart */
+    struct Group *next;  /* of the same input */
 } Group;
 
 typedef struct {
     const char *op;
-    bool        conv;
-    int64_t     most;    /* multiply-adds of a sibling */
-    Map        *members; /* end of a sibling in the old graph to its Group */
+    bool        conv, loops; /* loops: only there, parts of one image, which are its views */
+    int64_t     most;        /* multiply-adds of a sibling */
+    Map        *members;     /* end of a sibling in the old graph to its Group */
+    Map        *uses, *user; /* how often a node is read, and by which last */
 } State;
 
 /* ---- finding siblings ----------------------------------------------------------------------- */
@@ -55,12 +61,16 @@ static int64_t macs_of(const Expr *call)
 
 static bool may_combine(const State *s, const Expr *e)
 {
+    int64_t images;
+
     if (!call_is(e, s->op) || !expr_has_shape(e) || call_arg(e, 1)->kind != EXPR_CONST ||
-        macs_of(e) > s->most)
+        (!s->loops && macs_of(e) > s->most))
         return false;
     if (s->conv) {
         const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
 
+        if (s->loops && (!type_dim(e->type, 0, &images) || images != 1))
+            return false;
         return a->groups == 1 && !strcmp(a->data_layout, "NCHW") && !*a->out_layout;
     }
     return true;
@@ -122,10 +132,10 @@ static void add_sibling(Ctx *c, State *s, Map *by_input, Sibling one)
     map_put(s->members, PTR_KEY(one.end), g);
 }
 
-static void find_siblings(Ctx *c, State *s, const Module *m, const Expr *func)
+static void find_siblings(Ctx *c, State *s, const Expr *func)
 {
     ExprList list = expr_post_order(c, func);
-    Map     *uses = count_uses(c, m), *user = map_new(c->scratch), *by_input = map_new(c->scratch);
+    Map     *uses = s->uses, *user = s->user, *by_input = map_new(c->scratch);
 
     for (uint32_t i = 0; i < list.n; i++)
         for (uint32_t k = 0; k < list.at[i]->nkids; k++)
@@ -184,6 +194,7 @@ static bool make_group(Ctx *c, const State *s, Group *g, const Expr *x)
     if (g->at[0].end != call && !(e = make2(c, "nn.bias_add", e, join(c, g, true),
                                             g->at[0].end->u.attrs, g->at[0].end->loc)))
         return false;
+    g->whole = e;
     split->indices = dims_of_i64(c, at, g->n - 1);
     split->axis = s->conv ? 1 : e->type->n - 1;
     if (!(e = make1(c, "split", e, split, call->loc)))
@@ -194,12 +205,56 @@ static bool make_group(Ctx *c, const State *s, Group *g, const Expr *x)
     return true;
 }
 
+static uint32_t place_in(const Group *g, const Expr *end)
+{
+    uint32_t i = 0;
+
+    while (i < g->n && g->at[i].end != end)
+        i++;
+    return i;
+}
+
+/* Is each part of one group added to the same part of the other, and neither read elsewhere? */
+static bool are_added(const State *s, const Group *g, const Group *h)
+{
+    if (g == h || g->n < 2 || g->n != h->n)
+        return false;
+    for (uint32_t i = 0; i < g->n; i++) {
+        const Expr *a = g->at[i].end, *b = h->at[i].end, *sum = map_get(s->user, PTR_KEY(a));
+
+        if (g->at[i].width != h->at[i].width || uses_of(s->uses, a) != 1 ||
+            uses_of(s->uses, b) != 1 || !call_is(sum, "add") || call_arg(sum, 0) != a ||
+            call_arg(sum, 1) != b || a->type != b->type)
+            return false;
+    }
+    return true;
+}
+
+/* The sum of two groups' parts, as a part of their sum. */
+static const Expr *sum_of_parts(Ctx *c, const State *s, const Expr *was, const Expr *now)
+{
+    Group *g = map_get(s->members, PTR_KEY(call_arg(was, 0)));
+    Group *h = map_get(s->members, PTR_KEY(call_arg(was, 1)));
+
+    if (!g || !h || !are_added(s, g, h) || !g->made || !h->made || g->whole->type != h->whole->type)
+        return now;
+    if (!g->sum) {
+        const Expr *split = g->at[0].value->kids[0];
+
+        g->sum = make2(c, "add", g->whole, h->whole, NULL, now->loc);
+        g->sum = g->sum ? make1(c, "split", g->sum, split->u.attrs, now->loc) : NULL;
+    }
+    return g->sum ? expr_proj(c, g->sum, place_in(g, call_arg(was, 0)), now->loc) : NULL;
+}
+
 /* The first sibling met makes the call; its input is rewritten already. */
 static const Expr *combine(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     State *s = user;
     Group *g = map_get(s->members, PTR_KEY(was));
 
+    if (call_is(was, "add"))
+        return sum_of_parts(c, s, was, now);
     if (!g || g->n < 2)
         return now;
     if (!g->made) {
@@ -208,20 +263,26 @@ static const Expr *combine(Ctx *c, void *user, const Expr *was, const Expr *now)
         if (!make_group(c, s, g, call_arg(call, 0)))
             return NULL;
     }
-    for (uint32_t i = 0; i < g->n; i++)
-        if (g->at[i].end == was)
-            return g->at[i].value;
-    return now;
+    return g->at[place_in(g, was)].value;
 }
 
 static const Module *combine_module(Ctx *c, const Module *m, const char *op, bool conv)
 {
     Machine       at = machine_of(c->target);
-    State         s = {op, conv, limit_combined_macs(&at), map_new(c->scratch)};
+    bool          loops = conv && has_vectors(c->target);
+    State         s = {op,
+                       conv,
+                       loops,
+                       limit_combined_macs(&at),
+                       map_new(c->scratch),
+                       count_uses(c, m),
+                       map_new(c->scratch)};
     const Module *now;
+    LoopForm      form;
 
     for (uint32_t i = 0; i < m->nfuncs; i++)
-        find_siblings(c, &s, m, m->funcs[i].func);
+        if (!loops || is_loop(c, m->funcs[i].func, m->funcs[i].name, &form))
+            find_siblings(c, &s, m->funcs[i].func);
     now = module_rewrite(c, m, combine, &s);
     return now && now != m ? fold_constant(c, now) : now;
 }
@@ -233,7 +294,5 @@ const Module *combine_parallel_dense(Ctx *c, const Module *m)
 
 const Module *combine_parallel_conv2d(Ctx *c, const Module *m)
 {
-    if (has_vectors(c->target))
-        return m;
     return combine_module(c, m, "nn.conv2d", true);
 }
