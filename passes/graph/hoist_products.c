@@ -517,5 +517,7 @@ const Module *hoist_products(Ctx *c, const Module *m)
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (!(m = hoisted(c, m, i)))
             return NULL;
-    return m == was ? m : simplify_loops(c, m); /* what was multiplied may be read no more */
+    if (m == was || !(m = simplify_expr(c, m))) /* transposes of rows meet those of all */
+        return m;
+    return simplify_loops(c, m); /* what was multiplied may be read no more */
 }

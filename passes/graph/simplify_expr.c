@@ -2,6 +2,7 @@
  *
  *   reshape(reshape(x))           -> reshape(x)          views of the same type, of views
  *   transpose(transpose(x))       -> transpose(x)        or x, or a reshape if only 1s move
+ *   transpose(reshape(transpose(x))) -> reshape(x)       if all is moved back
  *   transpose(layout_transform(x)) -> layout_transform(x)
  *   transpose(scatter_nd(transpose(x))) -> scatter_nd(x, axes=..)    if both undo each other
  *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
@@ -310,6 +311,16 @@ static const Expr *pad_transposed(Ctx *c, const Expr *e)
     return x ? make1(c, "nn.pad", x, now, p->loc) : NULL;
 }
 
+/* A transpose of a view of a transposed tensor, which moves everything back: a view of it. */
+static const Expr *moves_back(Ctx *c, const Expr *e)
+{
+    ViewAxes v;
+
+    return view_axes(c, e, &v) && in_order(&v) && no_zero_dim(e->type)
+               ? view(c, reshape_to(c, v.of, e->type, e->loc))
+               : e;
+}
+
 static const Expr *transpose(Ctx *c, const Expr *e)
 {
     const Expr     *x = call_arg(e, 0);
@@ -346,10 +357,11 @@ static const Expr *transpose(Ctx *c, const Expr *e)
     if (units_only && expr_has_shape(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))
-        return e;
+        return is_view(x) ? moves_back(c, e) : e;
     a = ATTRS_NEW(c, TransposeAttrs);
     a->axes = ints_dup(c, axes, n);
-    return make1(c, "transpose", x, a, e->loc);
+    e = make1(c, "transpose", x, a, e->loc);
+    return e && is_view(x) ? moves_back(c, e) : e;
 }
 
 /* ---- what gives its operand back ------------------------------------------------------------ */
