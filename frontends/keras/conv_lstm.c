@@ -2,7 +2,9 @@
  *
  *     kernel [.., C, 4F], recurrent_kernel [.., F, 4F], bias [4F]; gates i f c o
  *
- * The data's convolution is one for all steps, before the loop. */
+ * The data's convolution is one for all steps, before the loop.  Gates are computed in the order o
+ * f i c, in which a step needs them, so that a file with convolutions of their own, which are
+ * combined, is the same loop. */
 #include "frontends/keras/recurrent.h"
 
 #include <string.h>
@@ -17,6 +19,24 @@ typedef struct {
     const Expr *w; /* of the state, [4F, F, ..] */
     KerasWindow window;
 } ConvLstm;
+
+enum { GATE_O, GATE_F, GATE_I, GATE_C, GATES };
+static const uint32_t order_of_file[GATES] = {3, 1, 0, 2};
+
+/* Weights or biases of all gates, which come first, in our order. */
+static const Expr *ordered(const ConvLstm *k, const Expr *w)
+{
+    const Build *b = &k->n->b;
+    const Expr  *part[GATES], *all, *folded;
+
+    for (uint32_t g = 0; g < GATES; g++)
+        if (!w || !(part[g] = build_slice(b, w, 0, order_of_file[g] * k->filters,
+                                          (order_of_file[g] + 1) * k->filters)))
+            return NULL;
+    all = build_concat(b, GATES, part, 0);
+    folded = all ? build_fold(b, all) : NULL;
+    return folded ? folded : all;
+}
 
 static const Expr *cut(const ConvLstm *k, const Expr *x, uint32_t gate)
 {
@@ -33,20 +53,22 @@ static bool one_round(const Build *b, void *user, const Expr *i, const Expr *con
     z = build_add(b, build_take(b, in[3], i, 0), z);
     if (!z)
         return false;
-    c = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 1), 1), in[1]);
+    c = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, GATE_F), 1), in[1]);
     c = build_add(b, c,
-                  build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 0), 1),
-                            keras_apply(k->n, k->activation, cut(k, z, 2), 1)));
+                  build_mul(b, keras_apply(k->n, k->gate, cut(k, z, GATE_I), 1),
+                            keras_apply(k->n, k->activation, cut(k, z, GATE_C), 1)));
     next[1] = c;
-    next[0] = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 3), 1),
+    next[0] = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, GATE_O), 1),
                         keras_apply(k->n, k->activation, c, 1));
     next[2] = build3(b, "update_slice", in[2], next[0], i, NULL);
     next[3] = in[3];
     return next[2] != NULL;
 }
 
-static const Expr *kernel(KerasNode *n, const char *name, uint32_t dims, KerasWindow *w)
+static const Expr *kernel(const ConvLstm *c, const char *name, KerasWindow *w)
 {
+    KerasNode           *n = c->n;
+    uint32_t             dims = c->dims;
     static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}};
     const Expr          *k = keras_kernel(n, name, dims, orders[dims - 1]);
 
@@ -55,30 +77,38 @@ static const Expr *kernel(KerasNode *n, const char *name, uint32_t dims, KerasWi
         w->at.kernel[i] = build_dim(&n->b, k, 2 + i);
         w->at.stride[i] = w->at.dilation[i] = 1;
     }
-    return k;
+    return ordered(c, k);
 }
 
-/* x [T, N, C, ..] by the data's weights, with the bias: [T, N, 4F, ..]. */
-static const Expr *projected(ConvLstm *k, const Expr *x)
+/* x [N, T, ..] by the data's weights, with the bias: [T, N, 4F, ..]. */
+static const Expr *projected(const ConvLstm *k, const Expr *x, bool back)
 {
     KerasNode   *n = k->n;
     const Build *b = &n->b;
-    const Idx   *dims[MAX_RANK], *T = expr_form(x, 0), *N = expr_form(x, 1);
+    const Idx   *dims[MAX_RANK], *T, *N;
     KerasWindow  w;
-    const Expr  *kern = kernel(n, "cell/kernel", k->dims, &w), *y, *bias;
+    const Expr  *kern = kernel(k, "cell/kernel", &w), *y, *bias;
     uint32_t     rank = expr_rank(x);
+    int64_t      axes[MAX_RANK] = {1, 0};
 
+    for (uint32_t i = 2; i < rank; i++)
+        axes[i] = i;
+    x = build_reverse(b, build_transpose(b, x, rank, axes), back, first_axis);
+    if (!kern || !x)
+        return NULL;
+    T = expr_form(x, 0), N = expr_form(x, 1);
     dims[0] = idx_mul(b->c->arith, T, N);
     for (uint32_t i = 2; i < rank; i++)
         dims[i - 1] = expr_form(x, i);
     x = build_reshape_to(b, x, rank - 1, dims);
-    if (!kern || !x || !keras_ints(n, "strides", k->dims, 1, 1, w.at.stride) ||
+    x = keras_channels_first(n) ? x : build_channels_first(b, x);
+    if (!x || !keras_ints(n, "strides", k->dims, 1, 1, w.at.stride) ||
         !keras_ints(n, "dilation_rate", k->dims, 1, 1, w.at.dilation) ||
         !keras_padding(n, x, keras_text(n, "padding", "valid"), &w))
         return NULL;
     y = keras_conv(n, x, kern, &w, 1);
     if (y && keras_has_weight(n, "cell/bias")) {
-        bias = keras_weight(n, "cell/bias");
+        bias = ordered(k, keras_weight(n, "cell/bias"));
         y = bias ? build2(b, "nn.bias_add", y, bias, NULL) : NULL;
     }
     if (!y)
@@ -89,18 +119,7 @@ static const Expr *projected(ConvLstm *k, const Expr *x)
     return build_reshape_to(b, y, rank, dims);
 }
 
-/* [N, T, ..] or, of channels last, [N, T, .., C] with the steps first and the channels third. */
-static const Expr *steps_first(const KerasNode *n, const Expr *x)
-{
-    uint32_t rank = expr_rank(x);
-    bool     last = !keras_channels_first(n);
-    int64_t  axes[MAX_RANK] = {1, 0, last ? rank - 1 : 2};
-
-    for (uint32_t i = 3; i < rank; i++)
-        axes[i] = last ? i - 1 : i;
-    return build_transpose(&n->b, x, rank, axes);
-}
-
+/* [T, N, C, ..] with the steps second and, of channels last, those last. */
 static const Expr *steps_second(const KerasNode *n, const Expr *x)
 {
     uint32_t rank = expr_rank(x);
@@ -146,8 +165,8 @@ bool keras_conv_lstm(KerasNode *n)
         return keras_error(n, E_IMPORT, "'filters' is %lld", (long long)k.filters);
     k.activation = keras_activation_name(n, "activation", "tanh");
     k.gate = keras_activation_name(n, "recurrent_activation", "hard_sigmoid");
-    k.w = kernel(n, "cell/recurrent_kernel", dims, &k.window);
-    x = k.w ? projected(&k, build_reverse(&n->b, steps_first(n, x), back, first_axis)) : NULL;
+    k.w = kernel(&k, "cell/recurrent_kernel", &k.window);
+    x = k.w ? projected(&k, x, back) : NULL;
     if (!x || !states_of(&k, x, first) || !keras_padding(n, first[0], "same", &k.window) ||
         !keras_rounds(n, expr_form(x, 0), 4, first, one_round, &k, last))
         return false;
