@@ -9,6 +9,13 @@
  * are calls on constants, which fold_constant, run at the end, evaluates.  A scale before a relu or
  * a padded convolution cannot be folded and stays one multiply and one add.
  *
+ *   nn.dense(add(multiply(nn.relu(%0), const @s), const @t), const @v)
+ *     -> nn.bias_add(nn.dense(nn.relu(%0), const @v'), const @b)            @v' = @v @s, @b = @v @t
+ *
+ * Behind an activation they go into the dense layers that read them, where nothing else does, or
+ * one call cell by cell, whose kernel has them then; some exporters do so, too.  A scale that
+ * stands within a product stands behind it.
+ *
  * Rounding changes, as the products are formed in another order.  Cost: one rewrite. */
 #include "passes/graph/graph.h"
 
@@ -68,6 +75,7 @@ typedef struct {
 
 typedef struct {
     const Map *uses;
+    Map       *layers, *cells; /* ... by dense layers as their input, and cell by cell */
 } State;
 
 static bool chain_of(const State *s, const Expr *was, const Expr *now, Chain *out)
@@ -195,6 +203,159 @@ static const Expr *fold_bias(Ctx *c, const Chain *k, const Expr *now)
     return b ? with_bias(c, k, k->call, b, k->bias_loc) : NULL;
 }
 
+/* ---- behind an activation ------------------------------------------------------------------- */
+
+enum { MAX_DEPTH = 8 };
+
+/* Is it made cell by cell of one linear call, and more than that call with its bias? */
+static bool is_activation(const Expr *e)
+{
+    const Expr *stack[MAX_DEPTH], *linear = NULL;
+    uint32_t    n = 0, steps = 0, axis;
+    bool        any = false;
+
+    for (stack[n++] = e; n; steps++) {
+        const Op *op;
+
+        e = stack[--n];
+        op = call_op(e);
+        if (is_constant(e))
+            continue;
+        if (foldable(e, &axis)) {
+            if (linear && linear != e)
+                return false;
+            linear = e;
+            continue;
+        }
+        if (!op || (op->fusion != FUSE_ELEMWISE && op->fusion != FUSE_BROADCAST) ||
+            n + call_nargs(e) > MAX_DEPTH || steps > 2 * MAX_DEPTH)
+            return false;
+        any |= !call_is(e, "nn.bias_add");
+        for (uint32_t i = 0; i < call_nargs(e); i++)
+            stack[n++] = call_arg(e, i);
+    }
+    return linear && any;
+}
+
+/* x * by + plus, a number for each cell of the last dimension; NULL: there is none. */
+typedef struct {
+    const Expr *x, *by, *plus;
+} Affine;
+
+static bool affine_of(Ctx *c, const Expr *e, Affine *out)
+{
+    uint32_t last = expr_has_shape(e) && e->type->n ? e->type->n - 1 : 0;
+
+    *out = (Affine){.x = e};
+    if (!last || !is_float(e))
+        return false;
+    for (uint32_t step = 0; step < 2; step++) {
+        const Expr *now = out->x, *k;
+        bool        bias = call_is(now, "nn.bias_add"), sum = bias || call_is(now, "add");
+
+        if ((sum && step) || (!sum && !call_is(now, "multiply")) ||
+            (bias && axis_from_front(ATTRS_OF(BiasAddAttrs, now)->axis, last + 1) != last))
+            break;
+        for (uint32_t i = 0; i < (bias ? 1u : 2u) && out->x == now; i++)
+            if ((k = per_channel(c, call_arg(now, 1 - i), now->type, last)) &&
+                call_arg(now, i)->type == now->type) {
+                out->x = call_arg(now, i);
+                *(sum ? &out->plus : &out->by) = k;
+            }
+        if (!sum || out->x == now)
+            break;
+    }
+    return out->x != e && is_activation(out->x);
+}
+
+static bool is_cellwise(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    return op && (op->fusion == FUSE_ELEMWISE || op->fusion == FUSE_BROADCAST);
+}
+
+/* How often each node is read by layers, and cell by cell. */
+static void count_readers(Ctx *c, const Module *m, State *s)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++) {
+            const Expr *e = list.at[k];
+            Map        *of = call_is(e, "nn.dense") || call_is(e, "nn.matmul") ? s->layers
+                             : is_cellwise(e)                                  ? s->cells
+                                                                               : NULL;
+
+            for (uint32_t j = 1; of && j < (of == s->layers ? 2 : e->nkids); j++)
+                map_put(of, PTR_KEY(e->kids[j]),
+                        (void *)((uintptr_t)map_get(of, PTR_KEY(e->kids[j])) + 1));
+        }
+    }
+}
+
+/* A layer of what is scaled and shifted: one of what that is made of. */
+static const Expr *fold_input(Ctx *c, const State *s, const Expr *was, const Expr *e)
+{
+    bool          dense = call_is(e, "nn.dense");
+    const Expr   *w = call_arg(e, 1), *args[2], *shift = NULL;
+    uint32_t      in;
+    Affine        a;
+    BiasAddAttrs *bias;
+    int64_t       n;
+    uint32_t      cells = uses_of(s->cells, call_arg(was, 0));
+
+    if (cells > 1 ||
+        uses_of(s->layers, call_arg(was, 0)) + cells != uses_of(s->uses, call_arg(was, 0)))
+        return e;
+    if (!foldable(e, &in) || w->type->n != 2 || (!dense && ATTRS_OF(MatmulAttrs, e)->transpose_a) ||
+        !affine_of(c, call_arg(e, 0), &a) ||
+        !type_dim(w->type, in, &n)) /* in: of the output channels */
+        return e;
+    if (a.plus) {
+        int64_t row[2] = {1, 0};
+
+        args[0] = whole_bias(c, a.plus, call_arg(e, 0)->type, call_arg(e, 0)->type->n - 1);
+        if (!args[0] || !type_dim(args[0]->type, 0, &row[1]))
+            return NULL;
+        args[0] = make_reshape(c, args[0], 2, row, e->loc);
+        args[1] = w;
+        shift = args[0] ? expr_call(c, call_op(e), 2, args, e->u.attrs, e->loc) : NULL;
+        if (!shift || !(shift = make_reshape(c, shift, 1, &n, e->loc)))
+            return NULL;
+    }
+    if (a.by)
+        w = make2(c, "multiply", w, along_weight(c, a.by, w->type, 1 - in), NULL, e->loc);
+    args[0] = a.x;
+    args[1] = w;
+    e = w ? expr_call(c, call_op(e), 2, args, e->u.attrs, e->loc) : NULL;
+    bias = ATTRS_NEW(c, BiasAddAttrs);
+    bias->axis = -1;
+    return shift && e ? make2(c, "nn.bias_add", e, shift, bias, e->loc) : e;
+}
+
+/* x * (y * k) of numbers for the last dimension: the numbers last. */
+static const Expr *numbers_last(Ctx *c, const State *s, const Expr *was, const Expr *e)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *inner = call_arg(e, i), *x = call_arg(e, 1 - i), *k;
+        int64_t     n;
+
+        if (!call_is(inner, "multiply") || x->type != e->type || inner->type != e->type ||
+            !is_float(e) || uses_of(s->uses, call_arg(was, i)) != 1 || e->type->n < 2)
+            continue;
+        for (uint32_t j = 0; j < 2; j++) {
+            k = per_channel(c, call_arg(inner, j), e->type, e->type->n - 1);
+            if (!k || !type_dim(k->type, 0, &n) || n == 1 ||
+                call_arg(inner, 1 - j)->type != e->type)
+                continue;
+            x = make2(c, "multiply", x, call_arg(inner, 1 - j), NULL, inner->loc);
+            return make2(c, "multiply", x, call_arg(inner, j), NULL, e->loc);
+        }
+    }
+    return e;
+}
+
 static const Expr *fold(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const State *s = user;
@@ -211,6 +372,8 @@ static const Expr *fold(Ctx *c, void *user, const Expr *was, const Expr *now)
             return fold_bias(c, &k, now);
         return now;
     }
+    if (!strcmp(op, "nn.dense") || !strcmp(op, "nn.matmul"))
+        return fold_input(c, s, was, now);
     if (!product && !quotient && !sum && !difference)
         return now;
     for (uint32_t i = 0; i < (product || sum ? 2u : 1u); i++) {
@@ -224,13 +387,16 @@ static const Expr *fold(Ctx *c, void *user, const Expr *was, const Expr *now)
         return product || quotient ? scale(c, &k, by, op, now->loc)
                                    : shift(c, &k, by, op, now->loc);
     }
-    return now;
+    return product ? numbers_last(c, s, was, now) : now;
 }
 
 const Module *fold_scale_axis(Ctx *c, const Module *m)
 {
-    State         s = {count_uses(c, m)};
-    const Module *now = module_rewrite(c, m, fold, &s);
+    State         s = {count_uses(c, m), map_new(c->scratch), map_new(c->scratch)};
+    const Module *now;
+
+    count_readers(c, m, &s);
+    now = module_rewrite(c, m, fold, &s);
 
     return now && now != m ? fold_constant(c, now) : now;
 }
