@@ -280,6 +280,8 @@ void file_pretend(Diags *d, const char *path, Bytes content);
 bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out);
 /* All of a file, into the arena; "-" is stdin. */
 bool file_read(Diags *d, Arena *a, const char *path, Bytes *out);
+/* May it be read? */
+bool file_readable(Diags *d, const char *path);
 /* missing.c: a hint behind the error that there is no such file, to read or to write. */
 void file_missing(Diags *d, const char *path, bool reads);
 

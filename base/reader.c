@@ -66,6 +66,18 @@ static int open_input(Diags *d, const char *path, struct stat *st)
     return -1;
 }
 
+bool file_readable(Diags *d, const char *path)
+{
+    int error = access(path, R_OK) == 0 ? 0 : errno;
+
+    if (!error)
+        return true;
+    diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path, strerror(error));
+    if (error == ENOENT || error == ENOTDIR)
+        file_missing(d, path, true);
+    return false;
+}
+
 static bool read_all(Diags *d, Arena *a, const char *path, int fd, size_t expected, Bytes *out)
 {
     size_t   n = 0, cap = expected + 1;

@@ -119,9 +119,8 @@ static bool is_current(Run *r)
 
 static bool write_rules(Run *r)
 {
-    if (access(r->place.manifest, R_OK) != 0)
-        return diag_error(r->driver->diags, E_IO, (Loc){.file = r->place.manifest},
-                          "cannot read '%s': %s", r->place.manifest, strerror(errno));
+    if (!file_readable(r->driver->diags, r->place.manifest))
+        return false;
     if (is_current(r) && !r->driver->opt.update_lock)
         return true;
     return build_expand(r->driver, &r->place);

@@ -230,6 +230,5 @@ void job_explain(const Job *job)
 
 bool job_readable(Driver *driver, const char *path)
 {
-    return access(path, R_OK) == 0 || diag_error(driver->diags, E_IO, (Loc){.file = path},
-                                                 "cannot read '%s': %s", path, strerror(errno));
+    return file_readable(driver->diags, path);
 }
