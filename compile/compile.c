@@ -159,16 +159,28 @@ static bool read_values(Ctx *c, Compiled *k, ImportOptions *import)
     return true;
 }
 
+static ImportOptions import_options(const CompileOptions *o)
+{
+    return (ImportOptions){.nshapes = o->shapes.n,
+                           .ndims = o->dims.n,
+                           .shapes = o->shapes.at,
+                           .dims = o->dims.at,
+                           .weights = o->weights,
+                           .signature = o->signature};
+}
+
+bool compile_describe(Ctx *c, const CompileOptions *o, ModelSignature *out)
+{
+    const ImportOptions import = import_options(o);
+
+    return frontend_describe(c, o->path, o->format, &import, out);
+}
+
 bool compile_import(Ctx *c, Compiled *k)
 {
     const CompileOptions *o = k->o;
     const ProductOptions  product = product_options(o);
-    ImportOptions         import = {.nshapes = o->shapes.n,
-                                    .ndims = o->dims.n,
-                                    .shapes = o->shapes.at,
-                                    .dims = o->dims.at,
-                                    .weights = o->weights,
-                                    .signature = o->signature};
+    ImportOptions         import = import_options(o);
     double                from = now();
 
     if (!read_values(c, k, &import))

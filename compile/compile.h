@@ -86,6 +86,8 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o);
 /* Each step needs those before it; false with errors recorded. */
 bool compile_target(Ctx *c, Compiled *k); /* c->target and the backend */
 bool compile_import(Ctx *c, Compiled *k);
+/* Instead of an import: what the file says that it would take and give; false: nothing. */
+bool compile_describe(Ctx *c, const CompileOptions *o, ModelSignature *out);
 bool compile_graph(Ctx *c, Compiled *k);
 bool compile_plan(Ctx *c, Compiled *k);
 bool compile_weights(Ctx *c, Compiled *k);

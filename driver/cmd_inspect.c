@@ -449,14 +449,15 @@ static void json_open_tensors(StrBuf *s, const char *what, const SignatureTensor
 /* Signature i, if it is another one than `m` and there is more to say of it than that it failed. */
 static bool describe_other(Job *job, const ModelSignature *m, uint32_t i, ModelSignature *out)
 {
-    const CompileOptions *o = job->k.o;
-    Diags                *d = job->c->diags;
-    uint32_t              before = diag_errors(d);
+    CompileOptions o = *job->k.o;
+    Diags         *d = job->c->diags;
+    uint32_t       before = diag_errors(d);
 
     *out = (ModelSignature){0};
-    if (o->signature || (m->name && !strcmp(m->names[i], m->name)))
+    if (o.signature || (m->name && !strcmp(m->names[i], m->name)))
         return false;
-    if (frontend_describe(job->c, o->path, o->format, m->names[i], out))
+    o.signature = m->names[i];
+    if (compile_describe(job->c, &o, out))
         return true;
     diag_drop(d, before);
     return false;
@@ -545,11 +546,10 @@ static bool is_open(const ModelSignature *m)
 /* What the file says; false: nothing. */
 static bool describe_model(Job *job, ModelSignature *m)
 {
-    const CompileOptions *o = job->k.o;
-    Diags                *d = job->c->diags;
-    uint32_t              before = diag_errors(d);
+    Diags   *d = job->c->diags;
+    uint32_t before = diag_errors(d);
 
-    if (frontend_describe(job->c, o->path, o->format, o->signature, m))
+    if (compile_describe(job->c, job->k.o, m))
         return true;
     diag_drop(d, before); /* import says it */
     *m = (ModelSignature){0};

@@ -184,11 +184,9 @@ static const Slot *slots_of_inputs(Arena *a, uint32_t n, const SignatureTensor *
 /* What the model's file says of its inputs and outputs; false with an error. */
 static bool read_signature(Session *s)
 {
-    const CompileOptions *o = &s->job.options;
-    ModelSignature       *sig = NEW(s->driver->arena, ModelSignature);
+    ModelSignature *sig = NEW(s->driver->arena, ModelSignature);
 
-    if (s->compiled && !s->signature &&
-        frontend_describe(s->c, o->path, o->format, o->signature, sig))
+    if (s->compiled && !s->signature && compile_describe(s->c, &s->job.options, sig))
         s->signature = sig;
     return !diag_errors(s->driver->diags);
 }

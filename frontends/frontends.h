@@ -85,11 +85,9 @@ typedef struct {
     uint32_t    count;
 } OpTally;
 typedef struct {
-    /* Which signature this is: before, the one that is asked for, NULL for the default; behind, its
-     * name, NULL where it has none.  names: all that can be asked for, by name. */
-    const char            *name;
+    const char            *name; /* of this signature; NULL: it has none */
     uint32_t               nnames;
-    const char *const     *names;
+    const char *const     *names; /* all that can be asked for */
     uint32_t               ninputs, noutputs, nops;
     const SignatureTensor *inputs, *outputs;
     const OpTally         *ops; /* in the format's names */
@@ -109,8 +107,11 @@ typedef struct Frontend {
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                             ImportFiles *files);
-    /* False with an error: the bytes do not parse, or without one: import says as much. */
-    bool (*describe)(Ctx *c, const char *path, Bytes file, ModelSignature *out);
+    /* What import would take and give by these options, of which those that change the graph
+     * (tensors, values) make no difference here.  False with an error: the bytes do not parse, or
+     * without one: import says as much. */
+    bool (*describe)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                     ModelSignature *out);
     /* The operators that it knows, a line each: `Name  versions  domain  Relay operator`. */
     void (*list_ops)(StrBuf *out);
 } Frontend;
@@ -134,9 +135,9 @@ const Frontend *frontend_find(const char *name); /* NULL: there is none */
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files);
 
-/* The signature of the model at `path`, the default one if `signature` is NULL; false: there is
+/* The signature of the model at `path`, told by the same options as an import; false: there is
  * none, errors or not. */
-bool frontend_describe(Ctx *c, const char *path, const char *format, const char *signature,
+bool frontend_describe(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                        ModelSignature *out);
 
 /* Is this file a model, by its bytes?  What cannot be read is none. */
@@ -166,7 +167,8 @@ Looks looks_of_folder(Arena *a, const char *path);
     int           bid_fn(const char *path, Bytes file);                                       \
     const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,     \
                             ImportFiles *files);                                              \
-    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out);     \
+    bool          describe_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,   \
+                              ModelSignature *out);                                           \
     void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND

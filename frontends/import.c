@@ -140,46 +140,53 @@ static const char *formats_with(Ctx *c, bool signatures)
     return s.at;
 }
 
-static bool takes_signature(Ctx *c, const Frontend *f, const char *signature)
+static bool takes(Ctx *c, const Frontend *f, const ImportOptions *o)
 {
-    return !signature || f->signatures ||
+    if (o->weights && !f->weights)
+        return error_at(
+            c, E_USAGE, NO_LOC,
+            "files of the format '%s' name their weights themselves: --weights is for %s", f->name,
+            formats_with(c, false));
+    return !o->signature || f->signatures ||
            error_at(c, E_USAGE, NO_LOC,
                     "models of the format '%s' are one function: --signature is for %s", f->name,
                     formats_with(c, true));
 }
 
+static const ImportOptions none;
+
+/* The file is mapped and its format known, which takes what is said; NULL with an error. */
+static const Frontend *open_with(Ctx *c, const char **path, const char *format,
+                                 const ImportOptions *o, Bytes *file)
+{
+    const Frontend *f = open_model(c, path, file) ? choose(c, *path, format, *file) : NULL;
+
+    return f && takes(c, f, o) ? f : NULL;
+}
+
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files)
 {
-    ImportOptions   none = {0};
     ImportFiles     unread = {0};
     const Frontend *f;
     Bytes           file = {0};
 
-    if (!open_model(c, &path, &file))
-        return NULL;
-    if (!(f = choose(c, path, format, file)))
-        return NULL;
-    if (o && o->weights && !f->weights)
-        return error_at(
-            c, E_USAGE, NO_LOC,
-            "files of the format '%s' name their weights themselves: --weights is for %s", f->name,
-            formats_with(c, false));
-    if (!takes_signature(c, f, o ? o->signature : NULL))
+    o = o ? o : &none;
+    if (!(f = open_with(c, &path, format, o, &file)))
         return NULL;
     if (!files)
         files = &unread;
     vec_push(c->arena, files, path);
-    return f->import(c, path, file, o ? o : &none, files);
+    return f->import(c, path, file, o, files);
 }
 
-bool frontend_describe(Ctx *c, const char *path, const char *format, const char *signature,
+bool frontend_describe(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                        ModelSignature *out)
 {
     const Frontend *f;
     Bytes           file = {0};
 
-    *out = (ModelSignature){.name = signature};
-    return open_model(c, &path, &file) && (f = choose(c, path, format, file)) &&
-           takes_signature(c, f, signature) && f->describe(c, path, file, out);
+    o = o ? o : &none;
+    *out = (ModelSignature){0};
+    return (f = open_with(c, &path, format, o, &file)) && f->describe(c, path, file, o, out);
 }

@@ -1,7 +1,8 @@
 /* What a net takes and gives as its files say it, for `tvmcc inspect`. */
 #include "frontends/caffe2/caffe2.h"
 
-bool caffe2_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool caffe2_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                     ModelSignature *out)
 {
     C2Import         im = {.c = c, .path = path};
     ImportFiles      files = {0};
@@ -10,7 +11,7 @@ bool caffe2_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     OpTally         *ops;
     C2Ops            all = {0};
 
-    if (!c2_read_net(c, path, file, &im.net) || !c2_open_init(&im, NULL, &files))
+    if (!c2_read_net(c, path, file, &im.net) || !c2_open_init(&im, o->weights, &files))
         return false;
     in = NEW_ARRAY(c->arena, SignatureTensor, im.net.input.n + 1);
     results = NEW_ARRAY(c->arena, SignatureTensor, im.net.output.n + 1);

@@ -86,9 +86,9 @@ static size_t count_nodes(const CmlModels *models)
     return n;
 }
 
-bool coreml_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool coreml_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                     ModelSignature *out)
 {
-    const ImportOptions none = {0};
     CmlImport           im = {.c = c};
     CmlModels           models = {0};
     CmlModel            m;
@@ -98,7 +98,7 @@ bool coreml_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     if (!cml_read(c, &path, file, NULL, &m) || !m.description)
         return false;
     im.path = path;
-    im.shapes = shapes_new(c, &none);
+    im.shapes = shapes_new(c, o);
     out->ninputs = m.description->in.n;
     out->noutputs = m.description->out.n;
     out->inputs = describe_list(&im, &m.description->in);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-bool darknet_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool darknet_describe(Ctx *c, const char *path, Bytes file, UNUSED const ImportOptions *o,
+                      ModelSignature *out)
 {
     DarknetConfig    config;
     DarknetNode      net = {.b.c = c};

@@ -35,7 +35,8 @@ static void tally(Ctx *c, const KerasLayer *l, Map *index, ModelSignature *out, 
         tally(c, l->kids.at[i], index, out, ops);
 }
 
-bool keras_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool keras_describe(Ctx *c, const char *path, Bytes file, UNUSED const ImportOptions *o,
+                    ModelSignature *out)
 {
     KerasPorts   in = {0}, res = {0};
     KerasLayer  *l = NULL;

@@ -2,7 +2,8 @@
 #include "frontends/mxnet/mxnet.h"
 
 /* Variables whose values are in the file beside the graph are no inputs. */
-bool mxnet_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool mxnet_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                    ModelSignature *out)
 {
     MxGraph          g;
     MxParams         params;
@@ -11,7 +12,7 @@ bool mxnet_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     SignatureTensor *in, *results;
     OpTally         *ops;
 
-    if (!mx_read_symbol(c, path, file, &g) || !mx_open_params(c, path, NULL, &files, &params))
+    if (!mx_read_symbol(c, path, file, &g) || !mx_open_params(c, path, o->weights, &files, &params))
         return false;
     in = NEW_ARRAY(c->arena, SignatureTensor, g.nvars + 1);
     results = NEW_ARRAY(c->arena, SignatureTensor, g.nheads + 1);

@@ -85,7 +85,8 @@ static void graph_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
     }
 }
 
-bool onnx_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool onnx_describe(Ctx *c, const char *path, Bytes file, UNUSED const ImportOptions *o,
+                   ModelSignature *out)
 {
     OnnxModel  model;
     Map       *constants = map_new(c->scratch), *none = map_new(c->scratch);

@@ -17,7 +17,8 @@ static SignatureTensor tensor_of(Ctx *c, const PtGraph *g, const PtArg *a, const
     return t;
 }
 
-bool pytorch_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool pytorch_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                      ModelSignature *out)
 {
     Loc              loc = {.file = path};
     PtArchive        archive = {0};
@@ -27,7 +28,7 @@ bool pytorch_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     OpTally         *ops;
 
     if (!pt_is_archive(file) && ts_is_archive(file))
-        return ts_describe(c, path, file, out);
+        return ts_describe(c, path, file, o, out);
     if (!pt_read_archive(c, loc, file, &archive) || !pt_read_program(c, loc, archive.program, &p))
         return false;
     in = NEW_ARRAY(c->arena, SignatureTensor, p.inputs.n + 1);

@@ -281,13 +281,12 @@ static Script script_of(Ctx *c, const char *path, const ImportOptions *o)
     return s;
 }
 
-bool ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool ts_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o, ModelSignature *out)
 {
-    static const ImportOptions none;
-    Script                     s = script_of(c, path, &none);
-    const TsFunction          *forward;
-    SignatureTensor           *in;
-    TsValue                    module;
+    Script            s = script_of(c, path, o);
+    const TsFunction *forward;
+    SignatureTensor  *in;
+    TsValue           module;
 
     if (!ts_open(&s, file) || !ts_load_module(&s, &module) ||
         !(forward = ts_method(module.object->class, "forward")))

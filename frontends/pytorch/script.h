@@ -39,7 +39,7 @@
 /* ---- script.c ------------------------------------------------------------------------------------ */
 
 const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o);
-bool          ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out);
+bool ts_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o, ModelSignature *out);
 
 /* ---- script_token.c ---------------------------------------------------------------------------- */
 

@@ -178,11 +178,13 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
 }
 
 /* All sizes are in the text: the module says it. */
-bool relay_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool relay_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                    ModelSignature *out)
 {
     (void)c;
     (void)path;
     (void)file;
+    (void)o;
     (void)out;
     return false;
 }

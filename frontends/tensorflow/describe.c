@@ -40,12 +40,13 @@ static void count_node(void *user, const TfGraph *g, const TfOp *p, bool order)
     signature_count(t->c, t->index, t->out, t->ops.at, p->op);
 }
 
-bool tensorflow_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool tensorflow_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                         ModelSignature *out)
 {
     TfModel m;
     Tally   t = {.c = c, .index = map_new(c->scratch), .out = out};
 
-    if (!tf_read_model(c, path, file, out->name, &m))
+    if (!tf_read_model(c, path, file, o->signature, &m))
         return false;
     out->name = m.signature;
     out->nnames = m.nsignatures;

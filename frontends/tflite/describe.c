@@ -35,12 +35,13 @@ static void describe_operators(Ctx *c, const TfliteModel *m, ModelSignature *out
                         tflite_op_name(c, tflite_opcode(m, g->operators.at[i])));
 }
 
-bool tflite_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool tflite_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                     ModelSignature *out)
 {
     TfliteModel        m;
     const TfliteGraph *g;
 
-    if (!tflite_read(c, (Loc){.file = path}, file, out->name, &m))
+    if (!tflite_read(c, (Loc){.file = path}, file, o->signature, &m))
         return false;
     g = m.main;
     out->name = m.signature ? m.signature->key : NULL;

@@ -332,11 +332,12 @@ const Module *tvm_import(Ctx *c, const char *path, Bytes file, const ImportOptio
 }
 
 /* All sizes are in the text: the module says it. */
-bool tvm_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+bool tvm_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o, ModelSignature *out)
 {
     (void)c;
     (void)path;
     (void)file;
+    (void)o;
     (void)out;
     return false;
 }

@@ -3,6 +3,7 @@
 #     . "$(dirname "$0")/../agree.sh"
 #     agree MODEL INPUTS OUTPUTS [OPTION]...
 #     transposes MODEL COUNT [PATTERN]     how many changes of the layout it is left with
+#     inspected MODEL WEIGHTS COPY
 #     agree_end                      how many there were; fails if one did not agree, or there was none
 failed=0 count=0
 
@@ -21,6 +22,14 @@ transposes() {
     found=$("$tvmcc" -c "$1" -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 | grep -cE "${3:-transpose\(|layout_transform\(.*NHWC}") || :
     if [ "$found" != "$2" ]; then
         echo "FAIL $1: $found transposes, not $2"
+        failed=$((failed + 1))
+    fi
+}
+
+# inspected MODEL WEIGHTS COPY    a copy of the model alone is described by its weights as the model is
+inspected() {
+    if [ "$("$tvmcc" inspect "$1")" != "$("$tvmcc" inspect "$3" --weights="$2")" ]; then
+        echo "FAIL $1: it is another with --weights=$2"
         failed=$((failed + 1))
     fi
 }

@@ -7,9 +7,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The names of inputs are all that an archive of TorchScript says of them. */
 static void draw_script(Ctx *c, Bytes file, FuzzOptions *o)
 {
-    ModelSignature s = {0};
+    const ImportOptions none = {0};
+    ModelSignature      s = {0};
 
-    if (pytorch_describe(c, "/nonexistent/model.pt", file, &s))
+    if (pytorch_describe(c, "/nonexistent/model.pt", file, &none, &s))
         for (uint32_t i = 0; i < s.ninputs; i++)
             fuzz_input(c, o, s.inputs[i].name, fuzz_draw(o, 5));
 }

@@ -84,7 +84,7 @@ int fuzz_model(const char *format, const char *path, Bytes file,
         BUG("there is no format %s", format);
     f->bid(path, file);
     draw_options(c, file, o, draw);
-    if (f->describe(c, path, file, &signature)) {
+    if (f->describe(c, path, file, &o->options, &signature)) {
         print_tensors(&text, signature.ninputs, signature.inputs);
         print_tensors(&text, signature.noutputs, signature.outputs);
     }
