@@ -197,22 +197,26 @@ static void explain_layouts(const Plan *p)
 {
     for (uint32_t i = 0; i < p->nconsts; i++) {
         const PlanConst *k = &p->consts[i];
-        uint64_t         bytes = 0;
+        uint64_t         bytes = 0, least = UINT64_MAX;
         uint32_t         n = 0, first = i;
         for (uint32_t j = 0; k->data && j < p->nconsts; j++) {
             if (!p->consts[j].data || p->consts[j].data->data.at != k->data->data.at)
                 continue;
             first = j < first ? j : first;
             bytes += p->consts[j].bytes;
+            least = p->consts[j].bytes < least ? p->consts[j].bytes : least;
             n++;
         }
         if (n < 2 || first < i)
             continue;
-        fprintf(stderr, "constant '%s': stored in %u layouts, %llu bytes\n", k->name, n,
-                (unsigned long long)bytes);
+        fprintf(stderr,
+                "constant '%s': stored in %u layouts, %llu bytes, of which one takes %llu\n",
+                k->name, n, (unsigned long long)bytes, (unsigned long long)least);
         for (uint32_t j = i; j < p->nconsts; j++)
             if (p->consts[j].data && p->consts[j].data->data.at == k->data->data.at)
-                fprintf(stderr, "    %s\n", p->consts[j].prepack ? p->consts[j].map : "as it is");
+                fprintf(stderr, "    %s, %llu bytes\n",
+                        p->consts[j].prepack ? p->consts[j].map : "as it is",
+                        (unsigned long long)p->consts[j].bytes);
     }
 }
 
