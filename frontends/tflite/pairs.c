@@ -9,7 +9,6 @@
 #include "frontends/tflite/tflite.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const Expr *by(const Build *b, const char *op, const Expr *x, double v)
@@ -202,60 +201,87 @@ static const Expr *reciprocal(const Build *b, const Expr *x, const Expr *bits)
     return tflite_fixed_reciprocal(b, build2(b, "left_shift", build_sub(b, x, one), left, NULL));
 }
 
-/* That of all bytes less the zero point. */
-static const Expr *reciprocals_of_bytes(const Build *b, const Expr *y, int64_t zero)
+/* x / y times a factor, both less their zero points: the dividend as far to the left as 32 bits
+ * have room for, times the reciprocal, times the factor, and back.  A divisor of 0, which LiteRT
+ * refuses, gives a bound, and what would go back by more than 31 bits, which its kernel does not
+ * compute rightly, 0. */
+static const Expr *quotient(const Build *b, const Expr *x, const Expr *y, const TfliteFixed *f)
 {
-    enum { BYTES = 256 };
-    int64_t     cells = BYTES;
-    int32_t     distance[BYTES], least = (int32_t)dtype_min(expr_dtype(y));
-    const Expr *x, *all;
+    const Expr *down, *bits, *left, *right, *q, *zero;
 
-    for (int32_t i = 0; i < BYTES; i++) {
-        int64_t d = llabs(least + i - zero);
-
-        distance[i] = d ? (int32_t)d : 1;
-    }
-    x = build_const(b, DT_I32, 1, &cells, distance);
-    all = reciprocal(b, x, count_bits(b, x));
-    all = all ? build_fold(b, all) : NULL;
-    return build_take(b, all, by(b, "subtract", build_cast(b, y, DT_I32), least), 0);
-}
-
-/* The dividend as far to the left as 32 bits have room for, times the reciprocal, times the factor,
- * and back.  A divisor of 0, which LiteRT refuses, gives a bound, and what would go back by more
- * than 31 bits, which its kernel does not compute rightly, 0. */
-static bool quotient(TfliteNode *n, float factor)
-{
-    const Build *b = &n->b;
-    TfliteFixed  f;
-    const Expr  *x = centred(n, 0), *y = centred(n, 1), *down, *bits, *left, *right, *q, *zero;
-
-    if (!y || !tflite_fixed(n, (double)factor, &f))
-        return false;
+    if (!x || !y)
+        return NULL;
     down = build_less(b, y, build_scalar(b, y, 0));
     x = build_where(b, down, build1(b, "negative", x, NULL), x);
     y = build1(b, "abs", y, NULL);
     zero = y ? build2(b, "equal", y, build_scalar(b, y, 0), NULL) : NULL;
     y = y ? by(b, "maximum", y, 1) : NULL;
     bits = count_bits(b, y);
-    q = expr_dtype(n->in[1]).bits == 8
-            ? reciprocals_of_bytes(b, n->in[1], tflite_zero(tflite_in(n, 1), 0))
-            : reciprocal(b, y, bits);
     left = count_bits(b, build2(b, "bitwise_xor", x, by(b, "right_shift", x, 31), NULL));
     left = by(b, "add", build1(b, "negative", left, NULL), 31);
-    q = tflite_fixed_product(b, build2(b, "left_shift", x, left, NULL), q);
-    q = q ? tflite_fixed_product(b, q, build_scalar(b, q, (double)f.times)) : NULL;
-    right = by(b, "subtract", build_add(b, left, bits), f.shift + 1);
+    q = tflite_fixed_product(b, build2(b, "left_shift", x, left, NULL), reciprocal(b, y, bits));
+    q = q ? tflite_fixed_product(b, q, build_scalar(b, q, (double)f->times)) : NULL;
+    right = by(b, "subtract", build_add(b, left, bits), f->shift + 1);
     y = right ? tflite_rounded_by(b, q, build_clip(b, right, 0, 31)) : NULL;
     y = build_where(b, build_less(b, by(b, "subtract", right, 32), build_scalar(b, right, 0)), y,
                     build_scalar(b, right, 0));
-    return activated(n, build_where(b, zero, by(b, "left_shift", x, 14), y));
+    return build_where(b, zero, by(b, "left_shift", x, 14), y);
+}
+
+enum { BYTES = 256 };
+
+/* All bytes less the zero point of input i, along an axis of two. */
+static const Expr *all_bytes(const TfliteNode *n, uint32_t i, uint32_t axis)
+{
+    int64_t cells = BYTES, zero = tflite_zero(tflite_in(n, i), 0);
+    int32_t v[BYTES], least = (int32_t)dtype_min(expr_dtype(n->in[i]));
+
+    for (int32_t k = 0; k < BYTES; k++)
+        v[k] = least + k - (int32_t)zero;
+    return build_along(&n->b, build_const(&n->b, DT_I32, 1, &cells, v), 2, axis);
+}
+
+static const Expr *from_least(const TfliteNode *n, uint32_t i)
+{
+    return by(&n->b, "subtract", build_cast(&n->b, n->in[i], DT_I32),
+              dtype_min(expr_dtype(n->in[i])));
+}
+
+/* Of bytes there are so few that all quotients are known: by a divisor that is one number, or by
+ * all. */
+static bool quotient_of_bytes(TfliteNode *n, const TfliteFixed *f)
+{
+    const Build *b = &n->b;
+    bool         one = n->in[1]->kind == EXPR_CONST && expr_single(n->in[1]);
+    int64_t      cells = one ? BYTES : BYTES * BYTES;
+    const Expr  *y =
+                   one ? build_reshape(b, centred(n, 1), 2, (int64_t[]){1, 1}) : all_bytes(n, 1, 1),
+               *at = from_least(n, 0), *all;
+
+    if (!activated(n, quotient(b, all_bytes(n, 0, 0), y, f)))
+        return false;
+    all = build_fold(b, n->out[0]);
+    all = build_reshape(b, all ? all : n->out[0], 1, &cells);
+    if (one) /* of as many dimensions as both have */
+        at = build_add(b, at, by(b, "multiply", from_least(n, 1), 0));
+    else
+        at = build_add(b, by(b, "multiply", at, BYTES), from_least(n, 1));
+    return tflite_done(n, build_take(b, all, at, 0));
 }
 
 bool tflite_divide(TfliteNode *n)
 {
-    if (n->raw)
-        return quotient(n, scale_of(n, 0) / (scale_of(n, 1) * out_scale(n)));
+    TfliteFixed f;
+
+    if (n->raw) {
+        float factor = scale_of(n, 0) / (scale_of(n, 1) * out_scale(n));
+
+        if (!tflite_fixed(n, (double)factor, &f))
+            return false;
+        return expr_dtype(n->in[0]).bits == 8
+                   ? quotient_of_bytes(n, &f)
+                   : activated(n, quotient(&n->b, centred(n, 0), centred(n, 1), &f));
+    }
     return tflite_done(n,
                        tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
 }

@@ -112,7 +112,7 @@ static const Expr *rows_of(const Build *b, const Expr *x, uint32_t count, const 
 static const Expr *product_steps(TfliteNode *n, const Expr *x, uint32_t count, const int64_t *axes,
                                  bool keep, int64_t cells, const TfliteFixed *f)
 {
-    enum { BITS = 15 };
+    enum { BITS = 15, UNROLLED = 32 };
     const Build *b = &n->b;
     DType        t = expr_dtype(x);
     Step k = {f->times < 0x7fff0000 ? (f->times + (1 << 15)) >> 16 : 0x7fff, BITS - f->shift};
@@ -131,8 +131,16 @@ static const Expr *product_steps(TfliteNode *n, const Expr *x, uint32_t count, c
     x = build_by(b, "subtract", build_cast(b, x, DT_I32), (double)tflite_zero(tflite_in(n, 0), 0));
     state[1] = rows_of(b, x, count, axes, cells);
     state[0] = build_take(b, state[1], expr_scalar(b->c, DT_I32, 0), 0);
-    if (!tflite_rounds(n, idx_const(b->c->arith, cells - 1), 2, state, product_round, &k, last))
+    if (cells > UNROLLED &&
+        !tflite_rounds(n, idx_const(b->c->arith, cells - 1), 2, state, product_round, &k, last))
         return NULL;
+    for (int64_t i = 0; i < cells - 1 && cells <= UNROLLED; i++) {
+        if (!product_round(b, &k, expr_scalar(b->c, DT_I32, (double)i), state, last))
+            return NULL;
+        state[0] = last[0];
+    }
+    if (cells == 1)
+        last[0] = state[0];
     y = stepped(b, &k, build_cast(b, last[0], DT_I64));
     y = build_by(b, "add", y, (double)tflite_zero(tflite_out(n, 0), 0));
     return build_reshape_to(b, tflite_saturated(b, y, t), rank, dims);

@@ -150,11 +150,18 @@ def quotients(r, dtype):
         far = far[np.abs(far - zx) >= least]
         q = np.delete(np.arange(i.min, i.max + 1), zy - i.min)
         feeds.extend((r.choice(far, shape).astype(dtype), r.choice(q, shape[1:] if row else shape).astype(dtype)))
+
+    def by_one(name, out, divisor, of=0.07, by=0.042, zero_x=0, zero_y=0):
+        x = m.input(name + "_x", shape, dtype, scale=of, zero=zero_x)
+        y = m.const(np.array([divisor], dtype), scale=by, zero=zero_y)
+        m.op("DIV", [x, y], m.output(name, shape, dtype, scale=out, zero=zero_x), "DivOptions", version=2)
+        feeds.append(r.integers(i.min, i.max + 1, shape).astype(dtype))
     if k.words:
         quotient("near", 0.0003, of=0.007)
         quotient("row", 0.00005, row=True)
         quotient("relu6", 6 / 32767, fusedActivationFunction=3)
         quotient("powers", 0.125, of=0.5, by=0.25, least=1025)
+        by_one("one", 0.0003, -321)
         return m, *feeds
     quotient("near", 0.02)
     quotient("row", 0.3, row=True, least=9)
@@ -162,6 +169,7 @@ def quotients(r, dtype):
     quotient("coarse", 0.00004, (107, -128, 3), of=0.01, by=1.9, fusedActivationFunction=1)
     quotient("relu6", 6 / 255, (-121, 0, -128), of=0.5, by=0.25, fusedActivationFunction=3)
     quotient("powers", 0.125, (-64, -64, 0), of=0.5, by=0.25, least=5)
+    by_one("one", 0.02, 77, zero_x=100, zero_y=3)
     return m, *feeds
 
 
@@ -194,6 +202,9 @@ def words_products_reduced(r):
                 m.op("REDUCE_PROD", [x, m.const(np.int32(at))], m.output(f"{dtype}_{''.join(map(str, at))}{name}", to, dtype, scale=scale, zero=k.zero), "ReducerOptions",
                      version=2, keepDims=keep)
         feeds.append(steps(r, shape, dtype))
+        y = m.input(dtype + "_y", (3, 1, 4), dtype, scale=0.02, zero=k.zero)
+        m.op("REDUCE_PROD", [y, m.const(np.int32([1]))], m.output(dtype + "_one", [3, 4], dtype, scale=0.03, zero=k.zero), "ReducerOptions", version=2)
+        feeds.append(steps(r, (3, 1, 4), dtype))
     return m, *feeds
 
 
