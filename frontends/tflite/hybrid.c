@@ -17,15 +17,19 @@ static const Expr *by(const Build *b, const char *op, const Expr *x, double v)
     return build_by(b, op, x, v);
 }
 
-bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w)
+bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w, int64_t axis)
 {
     const TfliteTensor *t = tflite_in(n, w);
+    int64_t             scales = tflite_scales(t);
 
     if (!dtype_eq(expr_dtype(n->in[x]), DT_F32) || !dtype_eq(expr_dtype(n->in[w]), DT_I8) ||
         !tflite_is_quantized(t) || !tflite_is_constant(n->im->model, t))
         return false;
-    for (int64_t i = 0; i < tflite_scales(t); i++)
-        if (tflite_zero(t, i) != 0)
+    if (scales > 1 && (t->quant->axis != axis || axis >= (int64_t)t->shape.n ||
+                       fb_int_at(t->shape, FB_I32, (uint32_t)axis) != scales))
+        return false;
+    for (int64_t i = 0; i < scales; i++)
+        if (tflite_zero(t, i) != 0 || !(tflite_scale(t, i) >= 0) || !isfinite(tflite_scale(t, i)))
             return false;
     return true;
 }

@@ -119,7 +119,7 @@ static const Expr *product(TfliteNode *n, const Expr *x, const Expr *w, const Tf
     TfliteWindow         inside = *win;
     TfliteRows           rows;
 
-    if (!x || !w || !tflite_is_hybrid(n, 0, 1))
+    if (!x || !w || !tflite_is_quantized(tflite_in(n, 1)) || dtype_is_float(expr_dtype(w)))
         return conv2d(n, x, w, win, groups);
     ends = tflite_scales(tflite_in(n, 1)) == build_dim(b, w, 0);
     if (ends) {
@@ -145,7 +145,7 @@ bool tflite_conv(TfliteNode *n)
     TfliteWindow win;
 
     if (!x || !tflite_rank(n, 1, 4, 4) ||
-        !(w = weight(n, 1, (int64_t[]){0, 3, 1, 2}, tflite_is_hybrid(n, 0, 1), &channels)))
+        !(w = weight(n, 1, (int64_t[]){0, 3, 1, 2}, tflite_is_hybrid(n, 0, 1, 0), &channels)))
         return false;
     kernel[0] = build_dim(b, w, 2);
     kernel[1] = build_dim(b, w, 3);
@@ -169,7 +169,7 @@ bool tflite_depthwise_conv(TfliteNode *n)
     TfliteWindow win;
 
     if (!x || !tflite_rank(n, 1, 4, 4) ||
-        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, 0, 1), &channels)))
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, 0, 1, 3), &channels)))
         return false;
     kernel[0] = build_dim(b, w, 2);
     kernel[1] = build_dim(b, w, 3);
@@ -250,7 +250,7 @@ bool tflite_fully_connected(TfliteNode *n)
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = expr_form(x, i);
     y = build_reshape_to(b, x, 2, (const Idx *[]){rows, idx_const(b->c->arith, k)});
-    if (tflite_is_hybrid(n, 0, 1))
+    if (tflite_is_hybrid(n, 0, 1, 0))
         y = tflite_hybrid_dense(b, y, w, tflite_unit_scales(n, 1, 2),
                                 tflite_int(n, "asymmetric_quantize_inputs"));
     else if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))

@@ -233,11 +233,13 @@ enum { BYTES = 256 };
 /* All bytes less the zero point of input i, along an axis of two. */
 static const Expr *all_bytes(const TfliteNode *n, uint32_t i, uint32_t axis)
 {
-    int64_t cells = BYTES, zero = tflite_zero(tflite_in(n, i), 0);
-    int32_t v[BYTES], least = (int32_t)dtype_min(expr_dtype(n->in[i]));
+    uint64_t zero = (uint64_t)tflite_zero(tflite_in(n, i), 0),
+             least = (uint64_t)(int64_t)dtype_min(expr_dtype(n->in[i]));
+    int64_t cells = BYTES;
+    int32_t v[BYTES];
 
-    for (int32_t k = 0; k < BYTES; k++)
-        v[k] = least + k - (int32_t)zero;
+    for (uint64_t k = 0; k < BYTES; k++)
+        v[k] = (int32_t)(least + k - zero);
     return build_along(&n->b, build_const(&n->b, DT_I32, 1, &cells, v), 2, axis);
 }
 

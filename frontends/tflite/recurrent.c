@@ -133,7 +133,7 @@ bool layer_is_hybrid(const Layer *k, uint32_t from, uint32_t n)
     for (uint32_t i = from; i < from + n; i++) {
         if (!tflite_has(k->n, i))
             continue;
-        if (!tflite_is_hybrid(k->n, 0, i) || tflite_scales(tflite_in(k->n, i)) != 1)
+        if (!tflite_is_hybrid(k->n, 0, i, 0) || tflite_scales(tflite_in(k->n, i)) != 1)
             return false;
         any = true;
     }

@@ -363,8 +363,9 @@ bool tflite_l2_norm_steps(TfliteNode *n, int64_t axis);
 
 /* ---- hybrid.c -------------------------------------------------------------------------------------- */
 
-/* Is input x in floats, and input w constant and of 8 bits around 0? */
-bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w);
+/* Is input x in floats, and input w constant and of 8 bits around 0, with one scale or one for each
+ * unit along that axis? */
+bool tflite_is_hybrid(const TfliteNode *n, uint32_t x, uint32_t w, int64_t axis);
 /* Cells of x in 8 bits, in i32, along the axes by their range: (q - zero) * scale; zero is NULL for
  * 0.  Cells that are 0 stay so. */
 typedef struct {
