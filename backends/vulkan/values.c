@@ -177,8 +177,11 @@ static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *i
 
     if (!base)
         BUG("@%s: a buffer '%s' that is nowhere", g->f->name, b->name);
-    if (storage == SpvPhysicalStorageBuffer)
-        return OP3(g, OpAccessChain, to, base, spv_int(g->s, DT_I32, 0), emit_index(g, at));
+    if (storage == SpvPhysicalStorageBuffer) {
+        uint32_t i = emit_index(g, at), t = spv_type(g->s, g->index);
+        i = g->guard ? OP3(g, OpSelect, t, g->guard, i, spv_int(g->s, g->index, 0)) : i;
+        return OP3(g, OpAccessChain, to, base, spv_int(g->s, DT_I32, 0), i);
+    }
     if (!b->ndim)
         return base;
     if (buffer_size(g->c, b, &elems, &origin) && origin)
@@ -336,8 +339,40 @@ static uint32_t chain(Gen *g, const Prim *p)
     return where(g, open, p, v);
 }
 
+/* A few operations on cells of buffers, at indices that read none: cheaper than a branch, behind
+ * which nothing is loaded ahead. */
+static bool is_light(const Gen *g, const Prim *p, int *left)
+{
+    if (--*left < 0 || p->dtype.lanes > 1 || p->kind == PRIM_SELECT || p->kind == PRIM_CASE ||
+        p->kind == PRIM_MATH || p->kind == PRIM_DIV || p->kind == PRIM_REM)
+        return false;
+    if (p->kind == PRIM_LOAD)
+        return p->u.load.n == 1 && !p->u.load.mask && !index_reads(p->u.load.index[0]) &&
+               storage_of(g, p->u.load.buffer) == SpvPhysicalStorageBuffer;
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (!is_light(g, p->kids[i], left))
+            return false;
+    return p->kind != PRIM_INDEX || !index_reads(p->u.index);
+}
+
+/* An arm that is computed in any case, of cells that may be loaded. */
+static uint32_t guarded(Gen *g, const Prim *p, uint32_t cond)
+{
+    const uint32_t outer = g->guard;
+    GenMark        m = emit_mark(g);
+
+    g->guard = outer ? OP2(g, OpLogicalAnd, spv_type(g->s, DT_BOOL), outer, cond) : cond;
+    uint32_t v = emit_prim(g, p);
+    g->guard = outer;
+    emit_drop(g, m);
+    return v;
+}
+
 static uint32_t select(Gen *g, const Prim *p)
 {
+    enum { FEW = 8 };
+    int few = FEW;
+
     uint32_t t = spv_type(g->s, p->dtype), cond = emit_prim(g, p->kids[0]), v[2], end[2];
     Map     *seen = map_new(g->c->arena);
 
@@ -345,6 +380,10 @@ static uint32_t select(Gen *g, const Prim *p)
         v[0] = emit_prim(g, p->kids[1]);
         v[1] = emit_prim(g, p->kids[2]);
         return OP3(g, OpSelect, t, cond, v[0], v[1]);
+    }
+    if (!reads(g, p->kids[2], map_new(g->c->arena)) && is_light(g, p->kids[1], &few)) {
+        v[1] = emit_prim(g, p->kids[2]);
+        return OP3(g, OpSelect, t, cond, guarded(g, p->kids[1], cond), v[1]);
     }
     if (p->kids[2]->kind == PRIM_SELECT && reads(g, p->kids[2], map_new(g->c->arena)))
         return chain(g, p);

@@ -109,6 +109,7 @@ typedef struct {
     DType       index;      /* type of indices */
     Map        *known;      /* keys of atoms, buffers, prims, indices -> id */
     Keys       stmt, path; /* what is known of the statement, of the blocks before, to be dropped */
+    uint32_t   guard; /* where that does not hold, cell 0 of a buffer is loaded; 0: all are legal */
     const Idx *axis[AXIS_COUNT]; /* extents of the launch */
     uint32_t   thread[AXIS_COUNT];
     bool       failed;
