@@ -40,6 +40,9 @@ typedef struct {
      * recorded where the value is wrong. */
     bool (*word)(Ctx *c, Target *t, const char *name, const char *value);
     const char *const *words; /* their names, NULL behind the last */
+    /* Optional: bytes that a block shares on the GPUs that the target names, where it says no
+     * number, and at most; behind all words. */
+    uint32_t (*shared)(Ctx *c, const Target *t, bool most);
     /* Optional: behind all words; adds those that count to the canonical string.  False with
      * E_TARGET recorded where they do not go together. */
     bool (*canonical)(Ctx *c, Target *t, StrBuf *text);

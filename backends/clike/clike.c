@@ -138,6 +138,13 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
                                                                           : "";
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
+    if (shared && x->given >= 0) {
+        str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
+                   (long long)(x->given + origin * dtype_bytes(b->dtype)));
+        elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;
+        x->given += elems * SHARED_BORDER;
+        return;
+    }
     if (origin)
         cells = x->program ? clike_name(x, "cells") : intern_printf(x->c->strings, "s%s", name + 1);
     str_printf(x->out, "%s%s%s %s[%lld];\n", memory, *memory ? " " : "", type, cells,
@@ -403,6 +410,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .taken = map_new(c->arena),
                 .order = map_new(c->arena),
                 .unrolled = map_new(c->arena),
+                .given = d->declares && func_shared_bytes(c, f) > d->declares ? 0 : -1,
                 .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 

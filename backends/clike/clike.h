@@ -16,6 +16,10 @@ typedef struct ClikeDialect {
     /* "__global" and its kin, before a pointer's type; "": nothing. */
     const char *(*space)(Scope s, bool written);
     const char *shared; /* before memory that a block shares: "__local" */
+    /* Bytes of it that a kernel may declare, and what the memory is called that it is given instead
+     * where it needs more; 0: it declares all. */
+    int64_t     declares;
+    const char *given;
     const char *own;    /* before a pointer to a thread's own memory: "thread"; NULL: nothing */
     /* Block and thread numbers, as an expression; NULL: functions are for a CPU. */
     const char *(*axis)(BindAxis a);

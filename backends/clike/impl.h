@@ -36,6 +36,7 @@ typedef struct {
     int                 depth;
     Map                *temps;    /* prim id -> name, within one statement */
     Map                *uses;     /* prim id -> count, within one statement */
+    int64_t             given;    /* bytes of ClikeDialect.given that arrays have; -1: none is */
     PrimList            shared;   /* prims used twice, within one statement: bits of `sure` */
     Map                *bits;     /* prim id -> its place in `shared` + 1 */
     Map                *sure;     /* prim id -> set of shared values that are computed when it is */

@@ -60,6 +60,7 @@ static bool choose_model(Ctx *c, Target *t, const char *word, const char *name,
         if (m->name && !strcmp(m->name, name)) {
             *model = m;
             use_model(t, m);
+            t->shared_bytes = 0;
             return true;
         }
         if (m->name)
@@ -156,9 +157,19 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
     const DeviceModel *model = b->device->models;
 
     use_model(&t, model);
+    t.shared_bytes = 0; /* not said */
     memcpy(t.max_blocks, b->device->most_blocks, sizeof t.max_blocks);
     if (!options(c, &t, text, true, &model) || !options(c, &t, text, false, &model))
         return NULL;
+    const uint32_t usual =
+                       b->device->shared ? b->device->shared(c, &t, false) : model->shared_bytes,
+                   most = b->device->shared ? b->device->shared(c, &t, true) : UINT32_MAX;
+    if (t.shared_bytes > most) {
+        error_at(c, E_TARGET, NO_LOC, "'%s': a block of these GPUs shares %u bytes at most", text,
+                 most);
+        return NULL;
+    }
+    t.shared_bytes = t.shared_bytes ? t.shared_bytes : usual;
     if (!(t.host =
               backend_cpu()->parse_target(c, comma ? comma + 1 + strspn(comma + 1, " ") : "llvm")))
         return NULL;
@@ -168,7 +179,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         str_printf(&canon, " -device=%s", model->name);
     if (t.max_threads != b->device->threads)
         str_printf(&canon, " -max_threads_per_block=%u", t.max_threads);
-    if (t.shared_bytes != model->shared_bytes)
+    if (t.shared_bytes != usual)
         str_printf(&canon, " -max_shared_memory_per_block=%u", t.shared_bytes);
     if (t.warp != model->warp)
         str_printf(&canon, " -thread_warp_size=%u", t.warp);

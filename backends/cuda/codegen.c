@@ -116,6 +116,12 @@ static void cu_kernel(StrBuf *s, int64_t threads)
         str_printf(s, " __launch_bounds__(%lld, 1)", (long long)threads);
 }
 
+/* Shared memory of a kernel that needs more than it may declare; its launch says how much. */
+#define GIVEN "given_memory"
+static const char given_memory[] = "#if defined(__CUDA_ARCH__)\n"
+                                   "extern __shared__ __align__(16) unsigned char " GIVEN "[];\n"
+                                   "#endif\n";
+
 static const ClikeDialect dialect = {.name = "CUDA C",
                                      .type = cu_type,
                                      .space = cu_space,
@@ -136,6 +142,8 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .shared = "__shared__ __align__(16)",
                                      .vector = cu_vector,
                                      .make = {"make_", "("},
+                                     .declares = CUDA_DECLARED_SHARED,
+                                     .given = GIVEN,
                                      .noalias = "__restrict__",
                                      .runs = true,
                                      .barrier = "__syncthreads();",
@@ -152,6 +160,8 @@ static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
     if (!body.n)
         return true;
     clike_prelude(c, &dialect, body.at, out);
+    if (strstr(body.at, GIVEN))
+        str_add(out, given_memory);
     str_printf(out, "%s%s", out->n ? "\n" : "", body.at);
     return true;
 }

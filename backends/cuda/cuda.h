@@ -16,6 +16,7 @@
 extern const char *const cuda_words[];
 bool                     cuda_word(Ctx *c, Target *t, const char *name, const char *value);
 bool                     cuda_canonical(Ctx *c, Target *t, StrBuf *text);
+uint32_t                 cuda_shared(Ctx *c, const Target *t, bool most); /* Device.shared */
 bool                     cuda_is_ptx(const char *arch);
 
 /* ---- warp.c ------------------------------------------------------------------------------------- */
@@ -23,6 +24,9 @@ bool                     cuda_is_ptx(const char *arch);
 /* Definition of the function of a warp that an instruction is in the text, of sm_80 and later;
  * NULL: there is none. */
 const char *cuda_instruction(IntrinId id);
+
+/* What a kernel's text may declare of shared memory. */
+enum { CUDA_DECLARED_SHARED = 48 * 1024 };
 
 /* ---- codegen.c ---------------------------------------------------------------------------------- */
 

@@ -63,6 +63,39 @@ static uint32_t least_arch(Ctx *c, const Target *t)
     return least;
 }
 
+/* What a block may have if the launch asks for it (CUDA's programming guide, compute capabilities).
+ */
+static uint32_t most_shared(uint32_t number)
+{
+    enum { KB = 1024 };
+
+    switch (number) {
+    case 70:
+    case 72: return 96 * KB;
+    case 75: return 64 * KB;
+    case 80:
+    case 87: return 163 * KB;
+    case 90:
+    case 100:
+    case 103: return 227 * KB;
+    default: return number > 80 ? 99 * KB : 48 * KB;
+    }
+}
+
+/* Code of sm_80 and PTX run on later GPUs as well, of which some have no more than 99 KB. */
+uint32_t cuda_shared(Ctx *c, const Target *t, bool most)
+{
+    const char *arch, *rest;
+    uint32_t    all = most_shared(*t->mcpu ? 103 : 80), least = 80;
+
+    for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++) {
+        uint32_t number = number_of(arch, &rest), has = most_shared(number);
+        all = has < all ? has : all;
+        least = number < least ? number : least;
+    }
+    return most ? all : least < 80 ? most_shared(60) : most_shared(86);
+}
+
 bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
 {
     const char *arch, *best = NULL;

@@ -370,7 +370,8 @@ static bool add_shared(void *user, const Stmt *s)
         return true;
     if (!buffer_size(x->c, s->u.buffer, &elems, &origin) ||
         !checked_mul(elems, dtype_bytes(s->u.buffer->dtype), &bytes) ||
-        !checked_add(x->bytes, bytes, &x->bytes))
+        !checked_add(bytes, SHARED_BORDER - 1, &bytes) ||
+        !checked_add(x->bytes, bytes / SHARED_BORDER * SHARED_BORDER, &x->bytes))
         x->bytes = INT64_MAX;
     return true;
 }

@@ -490,8 +490,9 @@ const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
 /* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
  * it, NULL where none is. */
 void func_axes(Ctx *c, const Func *f, const Idx *axis[AXIS_COUNT]);
-/* ... and bytes that a block shares; INT64_MAX: what it allocates has no constant size, or too
- * many. */
+enum { SHARED_BORDER = 16 };
+/* ... and bytes that a block shares, each array from a border on; INT64_MAX: what it allocates has
+ * no constant size, or too many. */
 int64_t          func_shared_bytes(Ctx *c, const Func *f);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 /* The same functions with these data. */

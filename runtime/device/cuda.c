@@ -25,7 +25,9 @@ enum {
     HIP_INTEGRATED = 16,
     JIT_ERROR_LOG_BUFFER = 5,
     JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-    MOST_ARGS = 512, /* 4 KiB */
+    MOST_ARGS = 512,  /* 4 KiB */
+    GIVEN_SHARED = 8, /* attribute of a kernel: bytes that a launch may give each block, .. */
+    DECLARED_SHARED = 48 << 10, /* .. beyond those that it may have declared */
     STAGING_BYTES = 1 << 20
 };
 
@@ -55,6 +57,8 @@ enum {
          (Handle *, const void *, uint32_t, int *, void **))                                    \
     CALL(unload, cuModuleUnload, hipModuleUnload, (Handle))                                     \
     CALL(function, cuModuleGetFunction, hipModuleGetFunction, (Handle *, Handle, const char *)) \
+    CALL(get_attribute, cuFuncGetAttribute, hipFuncGetAttribute, (int *, int, Handle))          \
+    CALL(set_attribute, cuFuncSetAttribute, hipFuncSetAttribute, (Handle, int, int))            \
     CALL(launch, cuLaunchKernel, hipModuleLaunchKernel,                                         \
          (Handle, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, Handle, \
           void **, void **))                                                                    \
@@ -74,6 +78,7 @@ typedef struct {
     DeviceState state;
     int         device;
     bool        retained, own_stream; /* to be given back */
+    bool        grants;               /* some kernel's launches give it memory (cu_grant) */
     Handle      context, stream;
     char       *staging; /* pinned; NULL: none was to be had */
     size_t      staged;  /* bytes of it that copies may still read */
@@ -287,12 +292,27 @@ static void cu_kernel_free(void *self, void *kernel)
     (void)self, (void)kernel; /* its module's */
 }
 
+/* A kernel that shares more than it may declare gets all of it from its launches. */
+static int32_t cu_grant(DeviceState *state, const tvmcc_kernel_info *kernel, void *handle)
+{
+    Cuda *cu = (Cuda *)state;
+
+    if (kernel->shared_bytes <= DECLARED_SHARED)
+        return TVMCC_OK;
+    int32_t rc = enter(cu);
+    if (rc)
+        return rc;
+    cu->grants = true;
+    return leave(cu, DO(cu, set_attribute, handle, GIVEN_SHARED, (int)kernel->shared_bytes));
+}
+
 static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
                          const tvmcc_arg *args, uint32_t nargs)
 {
     Cuda    *cu = self;
     void    *values[MOST_ARGS];
     uint32_t n = 0, shared = 0;
+    int      given = 0;
 
     for (uint32_t i = 0; i < nargs; i++) {
         if (args[i].kind == TVMCC_ARG_LOCAL) {
@@ -308,6 +328,10 @@ static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const
     int32_t rc = enter(cu);
     if (rc)
         return rc;
+    if (cu->grants && (rc = DO(cu, get_attribute, &given, GIVEN_SHARED, kernel)))
+        return leave(cu, rc);
+    if (given > DECLARED_SHARED)
+        shared += (uint32_t)given;
     return leave(cu, DO(cu, launch, kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                         shared, cu->stream, values, NULL));
 }
@@ -498,6 +522,7 @@ const DeviceDriver tvmrt_cuda_driver = {
     .close = cu_close,
     .devices = cu_devices,
     .error_text = cu_error_text,
+    .grant = cu_grant,
     .functions = FUNCTIONS,
 };
 

@@ -198,9 +198,12 @@ static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *c
     for (uint32_t i = 0; i < code->nparts && !rc; i++)
         rc = device_module_load(self, code->form, code->parts[i].code, code->parts[i].bytes,
                                 code->options, &modules[i]);
-    for (uint32_t i = 0; i < p->nkernels && !rc; i++)
+    for (uint32_t i = 0; i < p->nkernels && !rc; i++) {
         rc = own(self)->kernel(self, modules[code->nparts > 1 ? i : 0], p->kernels[i].name,
                                &handles[i]);
+        if (!rc && d->grant)
+            rc = d->grant(self, &p->kernels[i], handles[i]);
+    }
     return rc;
 }
 

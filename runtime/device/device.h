@@ -46,6 +46,8 @@ typedef struct DeviceDriver {
     const char *(*error_text)(DeviceState *s, int32_t code);
     /* Optional: can the device run it?  A code of abi.h, with the error. */
     int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
+    /* Optional: a kernel that was found may have the memory that its blocks share. */
+    int32_t (*grant)(DeviceState *s, const tvmcc_kernel_info *kernel, void *handle);
     /* All devices: name and, as far as they are known, maker, memory and type; gives their number.
      */
     uint32_t (*devices)(DeviceState *s, uint32_t n, tvmrt_device_info *out);

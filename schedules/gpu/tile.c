@@ -15,7 +15,7 @@ static bool has_threads(const Machine *m, const DeviceTile *t)
 static bool is_legal(const Machine *m, const DeviceTile *t)
 {
     return has_threads(m, t) && device_tile_regs(t) <= m->regs &&
-           (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
+           (m->shared_bytes == 0 || device_tile_bytes(m, t) <= limit_gpu_tile_bytes(m));
 }
 
 /* A chunk that waits in registers for the one before to be done takes a second stage, no more. */

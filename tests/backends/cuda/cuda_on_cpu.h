@@ -7,6 +7,8 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define threadIdx mock_thread
+// What a launch gives a block (mock_cuda.c sees that it is as much as the kernel was granted).
+static unsigned char given_memory[227 << 10] __attribute__((aligned(16)));
 #define blockIdx mock_block
 #define __syncthreads() mock_barrier()
 

@@ -44,6 +44,19 @@ done
 "$tvmcc" run product.relay -mcpu=x86-64 --outputs product.npz || exit 1
 "$tvmcc" run product.relay --target=cuda --mixed-precision --expect product.npz --rtol 2e-3 >out || bad "wrong"
 
+# A kernel that shares more than it may declare: it is granted the memory when it is loaded, its launches give it. Few cores
+# make large tiles.
+printf 'tvmcc-machine 1\narch gpu\nunits 2\nunit_wait 2000\n' >few.machine
+echo 'fn @main(%x: Tensor[(512, 128), f32], %w: Tensor[(384, 128), f32]) { nn.dense(%x, %w) }' >wide.relay
+"$tvmcc" compile wide.relay --target=cuda --machine=few.machine --mixed-precision --emit=cu -o wide.cu || exit 1
+grep -q "given_memory + 0" wide.cu || bad "it declares all that it shares"
+"$tvmcc" run wide.relay -mcpu=x86-64 --outputs wide.npz || exit 1
+rm -f log
+"$tvmcc" run wide.relay --target=cuda --machine=few.machine --mixed-precision --expect wide.npz --rtol 2e-3 >out || bad "wrong"
+[ "$(calls cuFuncSetAttribute)" = 1 ] || bad "the memory is not granted once"
+MOCK_CUDA_FAIL=cuFuncSetAttribute "$tvmcc" run wide.relay --target=cuda --machine=few.machine --mixed-precision >out 2>&1 && bad "granted"
+grep -q "CUDA error 2, out of memory" out || bad "no reason"
+
 # Machine code for two generations and PTX for later ones; equal bytes whatever the cache has.
 two="cuda -arch=sm_80 -arch=sm_90"
 "$tvmcc" compile "$model/digits.onnx" --target="$two" --emit=so -o libdigits.so || exit 1

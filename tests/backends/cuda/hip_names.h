@@ -20,6 +20,8 @@
 #define cuModuleLoadDataEx hipModuleLoadDataEx
 #define cuModuleUnload hipModuleUnload
 #define cuModuleGetFunction hipModuleGetFunction
+#define cuFuncGetAttribute hipFuncGetAttribute
+#define cuFuncSetAttribute hipFuncSetAttribute
 #define cuLaunchKernel hipModuleLaunchKernel
 #define cuStreamCreate hipStreamCreateWithFlags
 #define cuStreamDestroy_v2 hipStreamDestroy

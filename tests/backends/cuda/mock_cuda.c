@@ -57,6 +57,7 @@ typedef struct {
 typedef struct Function {
     Module          *module;
     MockKernel       kernel;
+    int              given; /* bytes that a launch may give its blocks */
     struct Function *next;
 } Function;
 
@@ -434,13 +435,46 @@ static bool fits(const Function *f, Index grid, Index size)
            grid.z <= 65535;
 }
 
+/* What a block may have beyond what its kernel may declare, of the GPU. */
+enum { DECLARED = 48 << 10, GIVEN = 8 };
+static int most_given(void)
+{
+    int a = arch();
+
+    return (a == 80 || a == 87    ? 163
+            : a == 90 || a == 100 ? 227
+            : a > 80              ? 99
+            : a == 75             ? 64
+                                  : 48)
+           << 10;
+}
+
+int cuFuncSetAttribute(Function *f, int attribute, int value)
+{
+    CALL(1);
+    if (attribute != GIVEN || value < 0 || value > most_given())
+        return INVALID_VALUE;
+    f->given = value;
+    return OK;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, Function *f)
+{
+    CALL(1);
+    if (attribute != GIVEN)
+        return INVALID_VALUE;
+    *value = f->given ? f->given : DECLARED;
+    return OK;
+}
+
 int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, Stream *s, void **args, void **extra)
 {
     Node n = {.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}};
 
     CALL(1);
-    (void)shared;
+    if (f->given ? shared != (unsigned)f->given : shared > DECLARED) /* as the runtime does */
+        return INVALID_VALUE;
     if (extra || f->kernel.nargs > MAX_ARGS || !fits(f, n.grid, n.block))
         return INVALID_VALUE;
     for (int i = 0; i < f->kernel.nargs; i++)
