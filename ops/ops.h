@@ -76,6 +76,8 @@ int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
  * channels, and its groups or the other way round.  The weight's transform is a call of its own, to
  * be folded. */
 bool        conv2d_suits_winograd(const Expr *conv, int64_t tile);
+/* Where a run decides the width, columns of tiles are a multiple of so many. */
+enum { WINOGRAD_OPEN_TILES = 16 };
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_tiles);
 
 /* nn.dense as Strassen's product, if dimensions are even numbers.  The weight's transform is a call

@@ -294,7 +294,8 @@ const Func *step_set_scope(Work *w)
     if (is_param(w, t))
         return refuse(w, "%%%s is a parameter", t->name);
     /* Scratch has room for the largest size; what the stack holds mostly shrinks to a number. */
-    for (uint32_t d = 0; d < t->ndim && scope != SCOPE_PRIVATE && scope != SCOPE_STACK; d++)
+    for (uint32_t d = 0;
+         d < t->ndim && scope != SCOPE_PRIVATE && scope != SCOPE_STACK && scope != SCOPE_REG; d++)
         if (!idx_is_const(t->extent[d], NULL))
             return refuse(w, "the size of %%%s is not constant", t->name);
     /* A buffer of one thread must not carry values from one iteration of a parallel loop to

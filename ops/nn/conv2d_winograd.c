@@ -19,6 +19,10 @@
  * their own for the same weights.  Cells after these are computed by nobody who leaves out what is
  * not read (`skip_unread`).
  *
+ * Where a run decides the width, there are so many columns of tiles that WINOGRAD_OPEN_TILES
+ * divides them, so that a loop has whole rounds over parts of a row; what lies past the image is
+ * zeros.
+ *
  * In groups the sum of o is over the channels of its group.  Where a block holds whole groups, all
  * first channels lie side by side in %v, then all second ones, and in %m the outputs likewise: a
  * number for each group, read over and over, is then what a vector of outputs takes of %v.
@@ -38,6 +42,7 @@
 
 #include <string.h>
 
+enum { TILES = -1 }; /* as many as there are rows or columns of tiles */
 enum { MAX_A = 6, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
 
 /* Tiles of 4x4: results within 26 bits; 9 * INVERSE_OF_9 = 1 modulo 2^32. */
@@ -49,7 +54,8 @@ typedef struct {
     int64_t in_c, out_c;
     int64_t groups, group_in, group_out; /* channels of one */
     bool    within;                      /* groups lie within a block */
-    int64_t n, th, tw;                   /* images; rows and columns of tiles */
+    int64_t    n;                           /* images: one where a run decides sizes */
+    const Idx *th, *tw;                     /* rows and columns of tiles */
     int64_t edge[2];                     /* outputs of the last row's, the last column's tiles */
     int64_t pad_lo[2], pad_hi[2], pad_value;
     DType   data, sum; /* types of the transformed data and of the products' sums */
@@ -240,9 +246,11 @@ static bool are_blocks(const Winograd *w)
 
 /* Sizes; `out` gets the dimensions of the result. */
 static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const Type *data,
-                           const Type *u, Winograd *w, int64_t *out)
+                           const Type *u, Winograd *w, const Idx **out)
 {
-    int64_t d[4], ud[4];
+    Arith  *A = c->arith;
+    int64_t d[2], ud[4], cells;
+    bool    open = false;
 
     if (!tile_size(c, loc, a->tile_size) || !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
         !rel_layout(c, loc, a->data_layout, "NCHW", &w->block) ||
@@ -250,7 +258,7 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
         !rel_rank(c, loc, u, 4, "transformed weight"))
         return false;
     for (uint32_t i = 0; i < 4; i++)
-        if (!rel_dim(c, loc, data, i, &d[i]) || !rel_dim(c, loc, u, i, &ud[i]))
+        if ((i < 2 && !rel_dim(c, loc, data, i, &d[i])) || !rel_dim(c, loc, u, i, &ud[i]))
             return false;
     w->m = a->tile_size;
     w->a = w->m + 2;
@@ -275,32 +283,41 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     for (uint32_t i = 0; i < 2; i++) {
         w->pad_lo[i] = a->padding.at[i];
         w->pad_hi[i] = a->padding.at[i + 2];
-        out[i + 2] = d[i + 2] + w->pad_lo[i] + w->pad_hi[i] - 2;
-        if (out[i + 2] < 1)
+        out[i + 2] = idx_addc(A, data->dims[i + 2], w->pad_lo[i] + w->pad_hi[i] - 2);
+        open |= !idx_is_const(out[i + 2], &cells);
+        if (out[i + 2]->lo < 1)
             return error_at(c, E_TYPE, loc, "a kernel of 3 does not fit into dimension %u of %s",
                             i + 2, type_text(c, data));
     }
-    w->th = (out[2] + w->m - 1) / w->m;
-    w->tw = (out[3] + w->m - 1) / w->m;
+    w->th = idx_divc(A, idx_addc(A, out[2], w->m - 1), w->m);
+    w->tw = idx_divc(A, idx_addc(A, out[3], w->m - 1), w->m);
+    if (!idx_is_const(w->tw, &cells)) /* whole rounds of a loop over so many of them */
+        w->tw = idx_mulc(A,
+                         idx_divc(A, idx_addc(A, out[3], WINOGRAD_OPEN_TILES * w->m - 1),
+                                  WINOGRAD_OPEN_TILES * w->m),
+                         WINOGRAD_OPEN_TILES);
     for (uint32_t i = 0; i < 2; i++) {
-        int64_t rest = a->short_tiles && out[i + 2] > w->m ? out[i + 2] % w->m : 0;
+        int64_t rest = 0;
 
+        if (a->short_tiles && idx_is_const(out[i + 2], &cells) && cells > w->m)
+            rest = cells % w->m;
         w->edge[i] = rest ? rest : w->m;
     }
-    if (a->short_tiles && (w->n != 1 || dtype_is_int(data->dtype)))
-        return error_at(c, E_TYPE, loc, "short tiles are for one image of floats, not %s",
-                        type_text(c, data));
-    out[0] = w->n;
-    out[1] = w->block ? w->out_c / w->block : w->out_c;
-    out[4] = w->block;
+    if ((a->short_tiles && dtype_is_int(data->dtype)) || ((a->short_tiles || open) && w->n != 1))
+        return error_at(c, E_TYPE, loc, "%s are for one image%s, not %s",
+                        a->short_tiles ? "short tiles" : "sizes that a run decides",
+                        a->short_tiles ? " of floats" : "", type_text(c, data));
+    out[0] = idx_const(A, w->n);
+    out[1] = idx_const(A, w->block ? w->out_c / w->block : w->out_c);
+    out[4] = idx_const(A, w->block);
     return true;
 }
 
 const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
                                 uint32_t nin)
 {
-    int64_t  out[5];
-    Winograd w;
+    const Idx *out[5];
+    Winograd   w;
 
     if (!rel_tensors(c, loc, in, nin) ||
         !(is_small_int(in[0]->dtype) || rel_same_dtype(c, loc, in[0], in[1])) ||
@@ -309,7 +326,7 @@ const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *
     if (!dtype_eq(w.data, in[1]->dtype) || (dtype_is_int(w.data) && w.in_c > MAX_INT_CHANNELS))
         return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, in[1]),
                         type_text(c, in[0]));
-    return rel_tensor_i64(c, loc, w.sum, w.block ? 5 : 4, out);
+    return rel_tensor(c, loc, w.sum, w.block ? 5 : 4, out);
 }
 
 /* ---- compute: the weights ---------------------------------------------------------------------------- */
@@ -352,11 +369,12 @@ static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
     Arith                   *A = c->arith;
     const Idx               *dims[5], *at[5];
     uint32_t                 nd = d->buffer->ndim;
-    int64_t                  tiles[2] = {w->th, w->tw};
+    const Idx               *tiles[2] = {w->th, w->tw};
     Pred                     inside = PRED_TRUE;
 
     for (uint32_t i = 0; i < nd; i++)
-        dims[i] = i == 2 || i == 3 ? idx_const(A, tiles[i - 2] * w->m + 2) : d->buffer->extent[i];
+        dims[i] = i == 2 || i == 3 ? idx_addc(A, idx_mulc(A, tiles[i - 2], w->m), 2)
+                                   : d->buffer->extent[i];
     if (dims[2] == d->buffer->extent[2] && dims[3] == d->buffer->extent[3] && !w->pad_lo[0] &&
         !w->pad_lo[1])
         return d;
@@ -378,13 +396,22 @@ static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
                                   prim_num(c, t, (double)w->pad_value)));
 }
 
-static Axes axes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *names)
+/* Extents that are TILES are rows of tiles, of all images, and columns, in this order. */
+static Axes axes(Ctx *c, const Winograd *w, uint32_t n, const int64_t *extents,
+                 const char *const *names)
 {
-    const Idx *dims[TE_MAX_AXES];
+    const Idx *tiles[2] = {idx_mulc(c->arith, w->th, w->n), w->tw}, *dims[TE_MAX_AXES];
+    uint32_t   k = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        dims[i] = idx_const(c->arith, extents[i]);
+        dims[i] = extents[i] == TILES && k < 2 ? tiles[k++] : idx_const(c->arith, extents[i]);
     return te_axes(c, n, dims, names);
+}
+
+/* Of the tiles of all images, one below the other: the row in its image. */
+static const Idx *row_of(Ctx *c, const Winograd *w, const Idx *at)
+{
+    return w->n == 1 ? at : idx_mod(c->arith, at, w->th);
 }
 
 /* Places of a block that are groups of n channels, by the channels' order in their groups, and
@@ -400,10 +427,10 @@ static const Idx *beside(Ctx *c, const Winograd *w, const Idx *at, int64_t n)
 }
 
 /* `whole`, of the last tile of an axis `last`. */
-static const Prim *of_tile(Ctx *c, const Idx *at, int64_t tiles, const Prim *whole,
+static const Prim *of_tile(Ctx *c, const Idx *at, const Idx *tiles, const Prim *whole,
                            const Prim *last)
 {
-    return prim_case(c, idx_divc(c->arith, at, tiles - 1), 2, (const Prim *[]){whole, last});
+    return prim_case(c, idx_divc(c->arith, at, tiles->hi - 1), 2, (const Prim *[]){whole, last});
 }
 
 /* Those from `n` on, which nobody reads. */
@@ -462,9 +489,10 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
     Arith                   *A = c->arith;
     const Tensor            *x = padded(c, w, d);
     uint32_t                 nd = w->block ? 6 : 5;
-    int64_t                  blocks = w->block ? w->in_c / w->block : w->in_c, rows = w->n * w->th;
-    Axes       a = axes(c, nd, (int64_t[]){blocks, rows, w->tw, w->a, w->a, w->block}, first);
-    const Idx *ty = idx_modc(A, a.at[1], w->th), *n = idx_divc(A, a.at[1], w->th);
+    int64_t                  blocks = w->block ? w->in_c / w->block : w->in_c;
+    Axes       a = axes(c, w, nd, (int64_t[]){blocks, TILES, TILES, w->a, w->a, w->block}, first);
+    const Idx *ty = row_of(c, w, a.at[1]);
+    const Idx *n = w->n == 1 ? idx_const(A, 0) : idx_div(A, a.at[1], w->th);
     const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[3]), NULL, a.at[5]};
 
     if (w->within)
@@ -473,12 +501,12 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
         te_compute(c, "v1", w->data, a,
                    input_rows(c, w, x, at, 3, idx_mulc(A, a.at[2], w->m), a.at[4], 1, a.at[2]));
 
-    a = axes(c, nd, (int64_t[]){w->a, w->a, blocks, rows, w->tw, w->block}, second);
+    a = axes(c, w, nd, (int64_t[]){w->a, w->a, blocks, TILES, TILES, w->block}, second);
     const Idx *vat[6] = {a.at[2], a.at[3], a.at[4], NULL, a.at[1], a.at[5]};
 
     return te_compute(
         c, "v", w->data, a,
-        input_rows(c, w, v1, vat, 3, idx_const(A, 0), a.at[0], 0, idx_modc(A, a.at[3], w->th)));
+        input_rows(c, w, v1, vat, 3, idx_const(A, 0), a.at[0], 0, row_of(c, w, a.at[3])));
 }
 
 static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const Tensor *u)
@@ -486,10 +514,10 @@ static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const 
     static const char *const names[] = {"r", "q", "h", "w", "o", "l"}, *const rnames[] = {"c", "i"};
     Arith     *A = c->arith;
     int64_t    block = w->block, o = w->within ? w->out_c / block : w->out_c;
-    int64_t    cells[] = {w->a, w->a, w->n * w->th, w->tw, o, block};
-    Axes       a = axes(c, w->within ? 6 : 5, cells, names);
+    int64_t    cells[] = {w->a, w->a, TILES, TILES, o, block};
+    Axes       a = axes(c, w, w->within ? 6 : 5, cells, names);
     bool       blocks = w->block && !w->within;
-    Axes       k = axes(c, blocks ? 2 : 1,
+    Axes       k = axes(c, w, blocks ? 2 : 1,
                         (int64_t[]){blocks ? w->group_in / w->block : w->group_in, w->block},
                         rnames + w->within);
     const Idx *ch = blocks ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
@@ -524,26 +552,25 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     static const char *const out_names[] = {"n", "o", "y", "x", "j"};
     Arith                   *A = c->arith;
     const Type              *type = call->out[0];
-    int64_t                  dims[5];
+    const Idx               *dims[5];
     Winograd                 w;
 
     if (!winograd_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &w, dims))
         return false;
     const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
-    Axes          a = axes(c, 5, (int64_t[]){w.n * w.th, w.tw, w.m, w.a, w.out_c}, names);
+    Axes          a = axes(c, &w, 5, (int64_t[]){TILES, TILES, w.m, w.a, w.out_c}, names);
     const Idx    *mat[6] = {NULL, a.at[3], a.at[0], a.at[1], a.at[4]};
 
     if (w.within) {
         mat[4] = idx_divc(A, a.at[4], w.block);
         mat[5] = beside(c, &w, idx_modc(A, a.at[4], w.block), w.group_out);
     }
-    const Tensor *y1 =
-        te_compute(c, "y1", type->dtype, a,
-                   output_rows(c, &w, m, mat, 0, a.at[2], 0, idx_modc(A, a.at[0], w.th)));
+    const Tensor *y1 = te_compute(
+        c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[2], 0, row_of(c, &w, a.at[0])));
 
     a = te_axes(c, type->n, type->dims, out_names);
     const Idx  *y = a.at[2], *x = a.at[3], *ty = idx_divc(A, y, w.m), *tx = idx_divc(A, x, w.m);
-    const Idx  *row = idx_add(A, idx_mulc(A, a.at[0], w.th), ty);
+    const Idx  *row = idx_add(A, idx_mul(A, a.at[0], w.th), ty);
     const Idx  *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
     const Idx  *yat[5] = {row, tx, idx_modc(A, y, w.m), NULL, ch};
     const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m), 1, tx);
@@ -605,7 +632,7 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
     if (ints && k[1] > MAX_INT_CHANNELS)
         return false;
     for (uint32_t i = 0; i < data->n; i++)
-        if (!type_dim(data, i, &(int64_t){0}))
+        if (!type_dim(data, i, &(int64_t){0}) && i != 2 && i != 3)
             return false;
     for (uint32_t i = 0; i < 2; i++)
         if (k[i + 2] != 3 || a->strides.at[i] != 1 || a->dilation.at[i] != 1)

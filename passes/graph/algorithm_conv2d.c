@@ -164,7 +164,7 @@ static double short_or_whole(const Ctx *c, Conv3x3 *s, int64_t tile)
 {
     s->short_tiles = false;
     double whole = winograd_cycles(c->target, s, tile);
-    s->short_tiles = s->n == 1 && !s->ints;
+    s->short_tiles = s->n == 1 && !s->ints && !s->open[0] && !s->open[1];
     double cycles = s->short_tiles ? winograd_cycles(c->target, s, tile) : whole;
     s->short_tiles = cycles < whole;
     return s->short_tiles ? cycles : whole;
@@ -212,9 +212,14 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
         x->n != 5 || y->n != 5 || !(dtype_eq(x->dtype, DT_F32) || suits_ints(c, call)) ||
         !conv2d_suits_winograd(call, tile) || !conv2d_of(c, call, &v))
         return NEVER;
-    for (uint32_t i = 0; i < 5; i++)
-        if (!type_dim(y, i, &d[i]))
+    for (uint32_t i = 0; i < 5; i++) {
+        bool open = !type_dim(y, i, &d[i]);
+
+        if (open && (i < 2 || i > 3 || y->dims[i]->lo < 1 || d[0] != 1 || v.groups != 1 ||
+                     dtype_is_int(x->dtype)))
             return NEVER;
+        d[i] = open ? y->dims[i]->lo : d[i];
+    }
     Conv3x3 s = {.n = d[0],
                  .in = round_up(v.in_c, d[4]),
                  .out = round_up(v.out_c, d[4]),
@@ -222,7 +227,8 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
                  .y = d[2],
                  .x = d[3],
                  .lanes = d[4],
-                 .ints = dtype_is_int(x->dtype)};
+                 .ints = dtype_is_int(x->dtype),
+                 .open = {!idx_is_const(y->dims[2], NULL), !idx_is_const(y->dims[3], NULL)}};
     double  cycles = short_or_whole(c, &s, tile);
 
     *short_tiles = s.short_tiles;

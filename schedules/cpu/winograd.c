@@ -13,6 +13,7 @@
  * m and the group's weights stay in L1.
  *
  * 8-bit integers take two channels a step, as in dot.c: %v and %u are i16. */
+#include "ops/ops.h"
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ typedef struct {
     int64_t n, rows, cols;        /* images; tiles of one */
     int64_t edge[2]; /* outputs of the last row's and column's tiles; m: no short ones */
     bool    ints;    /* sums of i32, of products of i16 by dot2 */
+    bool    open[2]; /* a run decides how many rows of tiles there are, or columns */
     int64_t group;   /* vectors of outputs that read the same c blocks */
     bool    within;  /* blocks hold whole groups, of i channels and `out` outputs */
     int64_t out;
@@ -63,9 +65,14 @@ typedef struct {
     RegTile tile;
 } Cut;
 
+static bool is_open(const WinoSizes *z)
+{
+    return z->open[0] || z->open[1];
+}
+
 static bool is_whole(const WinoSizes *z, Cut cut)
 {
-    return !is_grouped(z) && cut.rows == z->rows && cut.cols == z->cols;
+    return !is_grouped(z) && !is_open(z) && cut.rows == z->rows && cut.cols == z->cols;
 }
 
 /* Of a block. */
@@ -288,12 +295,15 @@ static int64_t most_wide(const Machine *m, const WinoSizes *z)
     return z->ints ? limit_winograd_int_vectors(m) : limit_winograd_vectors(m);
 }
 
-/* Parts of a row, then groups of rows; false: that was all. */
+/* Parts of a row, then groups of rows; of a number that a run decides those that it is a multiple
+ * of (ops/nn/conv2d_winograd.c).  False: that was all. */
 static bool next_cut(const WinoSizes *z, Cut *cut)
 {
-    if (cut->cols < z->cols)
+    if (z->open[1] && cut->cols < WINOGRAD_OPEN_TILES)
+        cut->cols *= 2;
+    else if (!z->open[1] && cut->cols < z->cols)
         cut->cols = divisor_from(z->cols, cut->cols + 1);
-    else if (cut->rows < z->rows)
+    else if (!is_open(z) && cut->rows < z->rows)
         cut->rows = divisor_from(z->rows, cut->rows + 1);
     else
         return false;
@@ -384,8 +394,11 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
                    .n = shape->n,
                    .rows = ceil_div(shape->y, m),
                    .cols = ceil_div(shape->x, m),
-                   .edge = {m, m}};
+                   .edge = {m, m},
+                   .open = {shape->open[0], shape->open[1]}};
 
+    if (z.open[1])
+        z.cols = ceil_div(z.cols, WINOGRAD_OPEN_TILES) * WINOGRAD_OPEN_TILES;
     z.group = z.o / lanes;
     if (shape->groups > 1 && shape->in / shape->groups < lanes) {
         z.within = true;
@@ -565,6 +578,35 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
         pad_marks(s, NULL);
 }
 
+/* Rows of tiles one by one, each in parts: the last part may go beyond the image, where zeros are
+ * transformed and nothing is stored. */
+static void open_nest(Sched *s, const WinoPlan *p, const char *out)
+{
+    const WinoSizes *z = &p->z;
+    Cut              cut = p->cut;
+    const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *y = name_of(s, out, 2),
+               *x = name_of(s, out, 3), *j = name_of(s, out, 4);
+
+    step(s, "split %%%s.%s by %lld tail=if -> %%blk, %%yy", out, y, (long long)z->m);
+    step(s, "split %%%s.%s by %lld tail=if -> %%part, %%tx", out, x, (long long)(z->m * cut.cols));
+    step(s, "split %%tx by %lld -> %%tc, %%xx", (long long)z->m);
+    step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
+    step(s, "reorder %%%s.%s, %%blk, %%part, %%oc, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
+         j);
+    step(s, "compute_at y1 %%ov");
+    step(s, "compute_at m %%oc");
+    step(s, "set_scope %%m private");
+    step(s, "compute_at v %%part");
+    step(s, "set_scope %%v private");
+    step(s, "parallel %%blk");
+    step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
+    step(s, "compute_at v1 %%v.w");
+    product_tiles(s, z, cut);
+    transform_marks(s, z, cut, out, j);
+    if (!s->refusal && has_block(s, "pad"))
+        pad_marks(s, NULL);
+}
+
 void sched_winograd(Sched *s)
 {
     WinoSizes   z = {.a = iter_extent(s, "m", "r"),
@@ -614,6 +656,12 @@ void sched_winograd(Sched *s)
     z.n = iter_extent(s, out, n);
     z.rows = ceil_div(iter_extent(s, out, y), z.m);
     z.cols = ceil_div(iter_extent(s, out, x), z.m);
+    z.open[0] = is_symbolic(s, "m", "h");
+    z.open[1] = is_symbolic(s, "m", "w");
+    if (is_open(&z) && (is_grouped(&z) || z.n != 1)) {
+        s->refusal = "sizes that a run decides, of groups or of several images";
+        return;
+    }
     z.edge[0] = low ? iter_extent(s, out, y) % z.m : z.m;
     z.edge[1] = slim ? iter_extent(s, out, x) % z.m : z.m;
     WinoPlan p = {.z = z};
@@ -621,6 +669,10 @@ void sched_winograd(Sched *s)
     Cut  cut = p.cut;
     bool whole = is_whole(&z, cut), shorter = z.edge[0] < z.m || z.edge[1] < z.m;
 
+    if (is_open(&z)) {
+        open_nest(s, &p, out);
+        return;
+    }
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
     if (is_grouped(&z)) {

@@ -106,6 +106,19 @@ def pictures():
          [value("x", F, ["N", 3, "2*H", "2*W"])], ["y"], w=f(4, 3, 3, 3), v=f(2, 7, 3, 3), twice=np.array([1, 1, 2, 2], np.float32))
 
 
+def tiles():
+    """Convolutions of 3x3 that Winograd's algorithm is taken for, at sizes that fill its tiles and others."""
+    global rng
+    rng = np.random.default_rng(8)
+    same = dict(pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+    for name, options in (("tiles", "--dim H=32..64 --dim W=32..80"), ("tiles_open", "--dim H=32.. --dim W=32..")):
+        case(name, options, [dict(H=32, W=32), dict(H=33, W=79), dict(H=50, W=65)],
+             [node("Conv", "x w0", "a", **same), node("Conv", "a w1 b1", "b", **same), node("Relu", "b", "c"),
+              node("Conv", "c w2", "d", **same), node("Add", "d a", "e"), node("Conv", "e w3", "y", kernel_shape=[1, 1])],
+             [value("x", F, [1, 3, "H", "W"])], ["y"], w0=f(32, 3, 3, 3) * 0.2, w1=f(32, 32, 3, 3) * 0.06, b1=f(32),
+             w2=f(32, 32, 3, 3) * 0.06, w3=f(2, 32, 1, 1) * 0.2)
+
+
 def arithmetic():
     """What else is done with sizes: products, quotients, floats, choices, constants of them."""
     case("arithmetic", "--dim N=1..9 --dim T=2..20", [dict(N=n, T=t) for n, t in ((1, 2), (9, 20), (4, 13))],
@@ -131,6 +144,7 @@ if __name__ == "__main__":
     decoder()
     pictures()
     arithmetic()
+    tiles()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
