@@ -75,6 +75,9 @@ typedef struct {
     bool        until;              /* a round for the condition false */
 } LoopForm;
 bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out);
+/* The one call of a loop but for its own; NULL where there are several, or the function is a value
+ * besides.  `fields`: only if its result is read field by field. */
+const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm *l, bool fields);
 /* Does every round pass on parameter i as it came? */
 static inline bool passes_on(const Expr *f, const LoopForm *l, uint32_t i)
 {

@@ -94,33 +94,6 @@ static bool find_rounds(Hoist *h)
     return h->i && h->rounds > 1;
 }
 
-static bool calls(const Expr *e, const char *name)
-{
-    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;
-}
-
-/* The one call from elsewhere. */
-static bool find_call(Ctx *c, const Module *m, Hoist *h)
-{
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        ExprList list = expr_post_order(c, m->funcs[i].func);
-
-        for (uint32_t k = 0; k < list.n; k++) {
-            const Expr *e = list.at[k];
-
-            for (uint32_t j = e->kind == EXPR_CALL; j < e->nkids; j++)
-                if (e->kids[j]->kind == EXPR_GLOBAL && e->kids[j]->u.name == h->name)
-                    return false;
-            if (!calls(e, h->name) || e == h->form.again)
-                continue;
-            if (h->call && h->call != e)
-                return false;
-            h->call = e;
-        }
-    }
-    return h->call != NULL;
-}
-
 /* ---- what hangs on one row alone ------------------------------------------------------------------- */
 
 static bool first_dim(const Expr *e, int64_t *n)
@@ -484,7 +457,8 @@ static const Module *hoisted(Ctx *c, const Module *m, uint32_t at)
     uint32_t   had = func_nparams(h.f);
     const Expr **params, *body;
 
-    if (!is_loop(c, h.f, h.name, &h.form) || !find_call(c, m, &h) || !find_rounds(&h))
+    if (!is_loop(c, h.f, h.name, &h.form) || !(h.call = loop_call(c, m, h.name, &h.form, false)) ||
+        !find_rounds(&h))
         return m;
     h.rows = map_new(c->scratch);
     h.all = map_new(c->scratch);

@@ -136,35 +136,6 @@ static const Expr *lifted(Ctx *c, const Expr *e)
 
 /* ---- the loop ------------------------------------------------------------------------------------ */
 
-static bool calls(const Expr *e, const char *name)
-{
-    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;
-}
-
-/* The one call from elsewhere, whose results are read one by one. */
-static bool find_call(Ctx *c, const Module *m, Carried *l)
-{
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        ExprList list = expr_post_order(c, m->funcs[i].func);
-
-        for (uint32_t k = 0; k < list.n; k++) {
-            const Expr *e = list.at[k];
-
-            for (uint32_t j = e->kind == EXPR_CALL; j < e->nkids; j++)
-                if ((e->kids[j]->kind == EXPR_GLOBAL && e->kids[j]->u.name == l->name) ||
-                    (calls(e->kids[j], l->name) && e->kids[j] != l->form.again &&
-                     e->kind != EXPR_PROJ))
-                    return false;
-            if (!calls(e, l->name) || e == l->form.again)
-                continue;
-            if (l->call && l->call != e)
-                return false;
-            l->call = e;
-        }
-    }
-    return l->call != NULL;
-}
-
 /* How often the round reads parameter k, but where it is passed on. */
 static uint32_t reads_of(const Carried *l, ExprList round, uint32_t k)
 {
@@ -402,7 +373,8 @@ static const Module *changed(Ctx *c, const Module *m, uint32_t at)
     ExprList     round;
     bool         any = false;
 
-    if (!is_loop(c, l.f, l.name, &l.form) || l.form.end->kind != EXPR_TUPLE || !find_call(c, m, &l))
+    if (!is_loop(c, l.f, l.name, &l.form) || l.form.end->kind != EXPR_TUPLE ||
+        !(l.call = loop_call(c, m, l.name, &l.form, true)))
         return m;
     round = expr_post_order(c, l.form.again);
     l.state = NEW_ARRAY(c->scratch, State, n + 1);

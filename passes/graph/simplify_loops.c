@@ -62,11 +62,6 @@ typedef struct {
 
 /* ---- what is there ------------------------------------------------------------------------------ */
 
-static bool calls(const Expr *e, const char *name)
-{
-    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;
-}
-
 static uint32_t param_at(const Loop *l, const Expr *e)
 {
     for (uint32_t i = 0; i < l->n; i++)
@@ -93,28 +88,6 @@ static bool is_last_row(const Expr *e)
     return (from == rows - 1 || from == -1) && to >= rows;
 }
 
-/* The one call of the loop, from elsewhere; how its results are read. */
-static bool find_call(Ctx *c, const Module *m, Loop *l)
-{
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        ExprList list = expr_post_order(c, m->funcs[i].func);
-
-        for (uint32_t k = 0; k < list.n; k++) {
-            const Expr *e = list.at[k];
-
-            if (calls(e, l->name) && e != l->form.again) {
-                if (l->call && l->call != e)
-                    return false;
-                l->call = e;
-            }
-            for (uint32_t j = e->kind == EXPR_CALL; j < e->nkids; j++)
-                if (e->kids[j]->kind == EXPR_GLOBAL && e->kids[j]->u.name == l->name)
-                    return false;
-        }
-    }
-    return l->call != NULL;
-}
-
 static uint32_t result_at(const Loop *l, const Expr *e)
 {
     if (!l->tuple)
@@ -133,8 +106,6 @@ static bool find_reads(Ctx *c, const Module *m, Loop *l)
             for (uint32_t j = 0; j < e->nkids; j++) {
                 uint32_t r = result_at(l, e->kids[j]);
 
-                if (l->tuple && e->kids[j] == l->call && e->kind != EXPR_PROJ)
-                    return false;
                 if (r == UINT32_MAX)
                     continue;
                 l->result[r].other |= !is_last_row(e);
@@ -153,7 +124,10 @@ static bool read_loop(Ctx *c, const Module *m, uint32_t at, Loop *l)
     Arena      *a = c->scratch;
 
     *l = (Loop){.c = c, .name = intern(c->strings, m->funcs[at].name), .f = f};
-    if (!is_loop(c, f, l->name, &l->form) || !find_call(c, m, l) || !l->call->type)
+    if (!is_loop(c, f, l->name, &l->form))
+        return false;
+    l->tuple = l->form.end->kind == EXPR_TUPLE;
+    if (!(l->call = loop_call(c, m, l->name, &l->form, l->tuple)) || !l->call->type)
         return false;
     l->n = func_nparams(f);
     l->param = NEW_ARRAY(a, const Expr *, l->n + 2);
@@ -173,7 +147,6 @@ static bool read_loop(Ctx *c, const Module *m, uint32_t at, Loop *l)
             return false;
     }
     end = l->form.end;
-    l->tuple = end->kind == EXPR_TUPLE;
     l->nresults = l->tuple ? end->nkids : 1;
     l->result = NEW_ARRAY(a, Result, l->nresults + 1);
     l->used = NEW_ARRAY(a, uint32_t, l->nresults + 1);

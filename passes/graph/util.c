@@ -175,3 +175,29 @@ bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out)
     *out = (LoopForm){body->kids[0], body->kids[k], body->kids[3 - k], k == 2};
     return calls(body->kids[k], name) && self_uses(c, f, name) == 1;
 }
+
+const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm *l, bool fields)
+{
+    const Expr *call = NULL;
+
+    name = intern(c->strings, name);
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++) {
+            const Expr *e = list.at[k];
+
+            for (uint32_t j = e->kind == EXPR_CALL; j < e->nkids; j++)
+                if ((e->kids[j]->kind == EXPR_GLOBAL && e->kids[j]->u.name == name) ||
+                    (fields && e->kind != EXPR_PROJ && calls(e->kids[j], name) &&
+                     e->kids[j] != l->again))
+                    return NULL;
+            if (!calls(e, name) || e == l->again)
+                continue;
+            if (call && call != e)
+                return NULL;
+            call = e;
+        }
+    }
+    return call;
+}
