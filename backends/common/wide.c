@@ -12,7 +12,7 @@
  * among stores.  Arithmetic stays that of single numbers, so no bit changes. */
 #include "backends/common/plain.h"
 
-enum { BORDER = 16, MOST_LANES = 4, MOST_WIDE = 64 };
+enum { BORDER = 16, MOST_LANES = 4, MOST_GROUPS = 4, MOST_WIDE = 64 };
 
 bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes)
 {
@@ -138,76 +138,108 @@ static bool reads(const Prim *p, const Buffer *b)
     return false;
 }
 
-static const Stmt *store_wide(Wide *x, const StoreData *d, uint16_t lanes, const Prim *const *value)
+/* Stores that become one. */
+typedef struct {
+    const StoreData *first;
+    uint16_t         lanes;
+    const Prim      *value[MOST_LANES];
+} Group;
+
+/* Is all of it chosen by one condition? */
+static const Prim *choice_of(uint32_t n, const Group *g)
+{
+    const Prim *first = g->value[0];
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint16_t k = 0; k < g[i].lanes; k++)
+            if (g[i].value[k]->kind != PRIM_SELECT || g[i].value[k]->kids[0] != first->kids[0])
+                return NULL;
+    return first->kids[0];
+}
+
+static const Stmt *store_groups(Wide *x, uint32_t n, const Group *g)
 {
     Ctx        *c = x->c;
     Loads       l = {.x = x, .lane_of = map_new(c->scratch), .done = map_new(c->scratch)};
-    const Prim *now[MOST_LANES];
-    const Stmt *s[MOST_WIDE / 2 + 1];
-    bool        chosen = true;
+    const Stmt *s[MOST_WIDE / 2 + MOST_GROUPS], *arm[2];
+    const Prim *cond = choice_of(n, g);
 
-    for (uint16_t k = 0; k < lanes; k++)
-        chosen = chosen && value[k]->kind == PRIM_SELECT && value[k]->kids[0] == value[0]->kids[0];
-    if (chosen) {
-        const Stmt *arm[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            for (uint16_t k = 0; k < lanes; k++)
-                now[k] = value[k]->kids[1 + i];
-            arm[i] = store_wide(x, d, lanes, now);
-        }
-        return stmt_if(c, value[0]->kids[0], arm[0], arm[1]);
+    for (uint32_t i = 0; i < 2 && cond; i++) {
+        Group *of = DUP_ARRAY(c->scratch, g, n);
+        for (uint32_t k = 0; k < n; k++)
+            for (uint16_t lane = 0; lane < g[k].lanes; lane++)
+                of[k].value[lane] = g[k].value[lane]->kids[1 + i];
+        arm[i] = store_groups(x, n, of);
     }
-    for (uint16_t k = 0; k < lanes; k++)
-        find_loads(&l, value[k]);
+    if (cond)
+        return stmt_if(c, cond, arm[0], arm[1]);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint16_t k = 0; k < g[i].lanes; k++)
+            find_loads(&l, g[i].value[k]);
     for (uint32_t i = 0; i < l.nseen; i++)
         join_loads(&l, l.seen[i]);
-    for (uint16_t k = 0; k < lanes; k++)
-        now[k] = with_lanes(&l, value[k]);
     for (uint32_t i = 0; i < l.n; i++)
         s[i] = stmt_store(c, l.at[i].reg, NULL, l.at[i].load);
-    s[l.n] = stmt_store(c, d->buffer, d->index, prim_vec(c, lanes, now));
-    const Stmt *all = stmt_seq(c, l.n + 1, s);
+    for (uint32_t i = 0; i < n; i++) {
+        const Prim *now[MOST_LANES];
+        for (uint16_t k = 0; k < g[i].lanes; k++)
+            now[k] = with_lanes(&l, g[i].value[k]);
+        s[l.n + i] =
+            stmt_store(c, g[i].first->buffer, g[i].first->index, prim_vec(c, g[i].lanes, now));
+    }
+    const Stmt *all = stmt_seq(c, l.n + n, s);
     for (uint32_t i = l.n; i-- > 0;)
         all = stmt_alloc(c, l.at[i].reg, all);
     return all;
 }
 
-/* The stores from there on as one; NULL: they are none. */
-static const Stmt *join_stores(Wide *x, uint32_t n, const Stmt *const *s)
+/* The stores from there on. */
+static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
 {
     const StoreData *d = &s[0]->u.store;
-    const Prim      *value[MOST_LANES];
 
-    if (s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
-        return NULL;
-    const uint16_t lanes = lanes_of(x, d->buffer);
-    if (lanes < 2 || n < lanes ||
-        !is_on_border(x->c, d->buffer, d->index, lanes * (int64_t)dtype_bytes(d->buffer->dtype)))
-        return NULL;
-    for (uint16_t k = 0; k < lanes; k++) {
+    if (!n || s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
+        return false;
+    *g = (Group){.first = d, .lanes = lanes_of(x, d->buffer)};
+    if (g->lanes < 2 || n < g->lanes ||
+        !is_on_border(x->c, d->buffer, d->index, g->lanes * (int64_t)dtype_bytes(d->buffer->dtype)))
+        return false;
+    for (uint16_t k = 0; k < g->lanes; k++) {
         const StoreData *e = &s[k]->u.store;
         if (s[k]->kind != STMT_STORE || e->buffer != d->buffer || e->mask ||
             e->index[0] != idx_addc(x->c->arith, d->index[0], k) ||
             !dtype_eq(e->value->dtype, d->buffer->dtype) || reads(e->value, d->buffer))
-            return NULL;
-        value[k] = e->value;
+            return false;
+        g->value[k] = e->value;
     }
-    return store_wide(x, d, lanes, value);
+    return true;
+}
+
+/* Groups one after the other, of one tensor: what they load comes before the first store, which
+ * compilers would keep it behind. */
+static uint32_t find_groups(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
+{
+    uint32_t count = 0, at = 0;
+
+    while (count < MOST_GROUPS && find_group(x, n - at, s + at, &g[count]) &&
+           g[count].first->buffer == g->first->buffer && choice_of(1, &g[count]) == choice_of(1, g))
+        at += g[count++].lanes;
+    return count;
 }
 
 static const Stmt *wide_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
     Wide        *x = user;
-    const Stmt **s = NEW_ARRAY(c->arena, const Stmt *, now->nkids + 1), *one;
+    const Stmt **s = NEW_ARRAY(c->arena, const Stmt *, now->nkids + 1);
+    Group        g[MOST_GROUPS];
     uint32_t     n = 0;
 
     (void)was;
     if (now->kind != STMT_SEQ)
         return now;
-    for (uint32_t i = 0; i < now->nkids; i++) {
-        if ((one = join_stores(x, now->nkids - i, now->kids + i)))
-            i += lanes_of(x, now->kids[i]->u.store.buffer) - 1u;
-        s[n++] = one ? one : now->kids[i];
+    for (uint32_t i = 0, count; i < now->nkids; i += count ? count * g->lanes : 1) {
+        count = find_groups(x, now->nkids - i, now->kids + i, g);
+        s[n++] = count ? store_groups(x, count, g) : now->kids[i];
     }
     return n == now->nkids ? now : stmt_seq(c, n, s);
 }
