@@ -32,6 +32,7 @@ typedef struct {
     Wide       *x;
     const Prim *seen[MOST_WIDE]; /* loads of single cells that are made anyway */
     uint32_t    nseen;
+    Map        *walked;  /* prims that were looked at */
     Map        *lane_of; /* load's id -> the lane that takes its place */
     Map        *done;    /* prim id -> the same with those */
     struct {
@@ -68,9 +69,9 @@ static uint32_t sure_kids(const Prim *p)
 
 static void find_loads(Loads *l, const Prim *p)
 {
-    for (uint32_t i = 0; i < l->nseen; i++)
-        if (l->seen[i] == p)
-            return;
+    if (map_get(l->walked, p->id))
+        return;
+    map_put(l->walked, p->id, l);
     if (p->kind == PRIM_LOAD && p->u.load.n == 1 && !p->u.load.mask && p->dtype.lanes == 1 &&
         l->nseen < MOST_WIDE && lanes_of(l->x, p->u.load.buffer) > 1)
         l->seen[l->nseen++] = p;
@@ -128,14 +129,24 @@ static const Prim *with_lanes(Loads *l, const Prim *p)
 
 /* ---- stores ---------------------------------------------------------------------------------------- */
 
+typedef struct {
+    const Buffer *of;
+    bool          found;
+} Reads;
+
+static void find_read(void *user, const Prim *p)
+{
+    Reads *r = user;
+
+    r->found = r->found || (p->kind == PRIM_LOAD && p->u.load.buffer == r->of);
+}
+
 static bool reads(const Prim *p, const Buffer *b)
 {
-    if (p->kind == PRIM_LOAD && p->u.load.buffer == b)
-        return true;
-    for (uint32_t i = 0; i < p->nkids; i++)
-        if (reads(p->kids[i], b))
-            return true;
-    return false;
+    Reads r = {b, false};
+
+    prim_visit(p, &(TirVisit){.user = &r, .prim = find_read});
+    return r.found;
 }
 
 /* Stores that become one. */
@@ -160,7 +171,10 @@ static const Prim *choice_of(uint32_t n, const Group *g)
 static const Stmt *store_groups(Wide *x, uint32_t n, const Group *g)
 {
     Ctx        *c = x->c;
-    Loads       l = {.x = x, .lane_of = map_new(c->scratch), .done = map_new(c->scratch)};
+    Loads       l = {.x = x,
+                     .walked = map_new(c->scratch),
+                     .lane_of = map_new(c->scratch),
+                     .done = map_new(c->scratch)};
     const Stmt *s[MOST_WIDE / 2 + MOST_GROUPS], *arm[2];
     const Prim *cond = choice_of(n, g);
 

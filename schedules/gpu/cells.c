@@ -46,13 +46,19 @@ static int64_t extent_of(const Atom *v)
 
 /* ---- what a cell is made of ----------------------------------------------------------------------- */
 
+static void find_load(void *user, const Prim *p)
+{
+    bool *found = user;
+
+    *found = *found || p->kind == PRIM_LOAD;
+}
+
 static bool loads(const Prim *p)
 {
-    bool any = p->kind == PRIM_LOAD;
+    bool found = false;
 
-    for (uint32_t i = 0; i < p->nkids && !any; i++)
-        any = loads(p->kids[i]);
-    return any;
+    prim_visit(p, &(TirVisit){.user = &found, .prim = find_load});
+    return found;
 }
 
 /* What p is computed under; `alone`: if that is not for all of a cell. */
