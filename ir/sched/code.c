@@ -221,7 +221,7 @@ const Func *step_bind(Work *w)
 
 /* ---- vectorize and unroll ------------------------------------------------------------------------ */
 
-enum { MAX_LANES = 64, MAX_UNROLLED = 20000 };
+enum { MAX_LANES = 64, MAX_UNROLLED = 40000 };
 
 const Func *step_vectorize(Work *w)
 {
