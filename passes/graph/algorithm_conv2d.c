@@ -69,6 +69,24 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
     return true;
 }
 
+double product_cost(Ctx *c, DType data, DType weight, int64_t lanes, bool blocks)
+{
+    const double MACS = 1e6;
+
+    Machine  m = machine_of(c->target);
+    uint32_t ops = blocks && dtype_is_int(data) ? dot4_ops(c, data, weight) : 0;
+
+    if (!dtype_is_int(data))
+        return 1;
+    double best = conv_bytes_cycles(&m, MACS, 0, lanes), dot4, words;
+
+    if (ops && (dot4 = conv_dot4_cycles(&m, MACS, 0, lanes, ops)) < best)
+        best = dot4;
+    if (ops && dot2_ops(c) && (words = conv_words_cycles(&m, MACS, 0, lanes)) < best)
+        best = words;
+    return best / conv_cycles(&m, MACS, 0, lanes);
+}
+
 /* Groups of at most a vector of outputs have a rule of their own. */
 static double group_cycles(Ctx *c, const Type *y, const Work *w)
 {

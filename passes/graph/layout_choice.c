@@ -108,6 +108,7 @@ static double moves(const Choice *s, double cells)
 
 typedef struct {
     int64_t in[4], out[4], groups, group_in, kh, kw, stride, dilation;
+    DType   data, weight;
     bool    depthwise, grouped, wino;
 } ConvDims;
 
@@ -122,6 +123,8 @@ static bool conv_dims(const Expr *e, ConvDims *d)
         w->kind != TYPE_TENSOR || w->n != 4 || !type_dim(w, 1, &d->group_in) ||
         !type_dim(w, 2, &d->kh) || !type_dim(w, 3, &d->kw))
         return false;
+    d->data = call_arg(e, 0)->type->dtype;
+    d->weight = w->dtype;
     d->groups = a->groups;
     d->stride = a->strides.n > 1 ? a->strides.at[1] : 1;
     d->dilation = a->dilation.n > 1 ? a->dilation.at[1] : 1;
@@ -162,7 +165,8 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
                   .data = d->group_in * d->in[2] * d->in[3] * 4};
 
     if (!l.out)
-        return moved + cpu_planar_cycles(s->c->target, &w);
+        return moved + cpu_planar_cycles(s->c->target, &w) *
+                           product_cost(s->c, d->data, d->weight, width, false);
     if (d->depthwise)
         return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
     w.o = ceil_div(d->out[1], width);
@@ -172,7 +176,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     if (l.in && !w.spread)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
-    cost = cpu_conv_cycles(s->c->target, &w);
+    cost = cpu_conv_cycles(s->c->target, &w) * product_cost(s->c, d->data, d->weight, width, true);
     if (s->c->target->winograd && d->wino && l.in == l.out)
         cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
     return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
