@@ -396,8 +396,8 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 
 /* ---- device_mma.c ---------------------------------------------------------------------------- */
 
-/* A tile by instructions of warps, each of which has tm rows of tn columns: how many they are, bytes
- * of shared memory, registers of a thread, cycles. */
+/* A tile by instructions of warps, each of which has tm rows of tn columns: how many they are,
+ * bytes of shared memory, registers of a thread, cycles. */
 int64_t device_mma_warps(const DeviceTile *t);
 int64_t device_mma_bytes(const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);

@@ -75,7 +75,7 @@ int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
 /* nn.conv2d as Winograd's, with tiles of 2 or 4, if it is 3x3 with stride 1, and blocks divide its
  * channels, and its groups or the other way round.  The weight's transform is a call of its own, to
  * be folded. */
-bool        conv2d_suits_winograd(const Expr *conv, int64_t tile);
+bool conv2d_suits_winograd(const Expr *conv, int64_t tile);
 /* Where a run decides the width, columns of tiles are a multiple of so many. */
 enum { WINOGRAD_OPEN_TILES = 16 };
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_tiles);

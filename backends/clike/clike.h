@@ -20,7 +20,7 @@ typedef struct ClikeDialect {
      * where it needs more; 0: it declares all. */
     int64_t     declares;
     const char *given;
-    const char *own;    /* before a pointer to a thread's own memory: "thread"; NULL: nothing */
+    const char *own; /* before a pointer to a thread's own memory: "thread"; NULL: nothing */
     /* Block and thread numbers, as an expression; NULL: functions are for a CPU. */
     const char *(*axis)(BindAxis a);
     /* Function of MATH_x, e.g. "exp"; NULL: none. */

@@ -167,9 +167,9 @@ static uint32_t lanes_type(Gen *g, DType t)
 /* The address of a cell: of a variable's own, of an array's, of one in a buffer. */
 static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index)
 {
-    SpvEnum    storage = storage_of(g, b);
-    uint32_t   base = emit_known(g, BUFFER_KEY(b));
-    uint32_t   cell =
+    SpvEnum  storage = storage_of(g, b);
+    uint32_t base = emit_known(g, BUFFER_KEY(b));
+    uint32_t cell =
         b->dtype.lanes > 1 ? lanes_type(g, b->dtype) : spv_cell(g->s, b->dtype, storage);
     uint32_t   to = spv_pointer(g->s, storage, cell);
     int64_t    elems, origin = 0;

@@ -89,11 +89,11 @@ static size_t count_nodes(const CmlModels *models)
 bool coreml_describe(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                      ModelSignature *out)
 {
-    CmlImport           im = {.c = c};
-    CmlModels           models = {0};
-    CmlModel            m;
-    OpTally            *ops;
-    Map                *index = map_new(c->scratch);
+    CmlImport im = {.c = c};
+    CmlModels models = {0};
+    CmlModel  m;
+    OpTally  *ops;
+    Map      *index = map_new(c->scratch);
 
     if (!cml_read(c, &path, file, NULL, &m) || !m.description)
         return false;

@@ -65,8 +65,8 @@ static bool gru_step(const Loop *l, const Expr *x, const Expr *const *s, const E
     own = function(l, build_add(b, cut(l, x, 2), own));
     if (!own || !z)
         return false;
-    next[0] = build_add(b, build_mul(b, z, h),
-                        build_mul(b, build_sub(b, build_scalar(b, z, 1), z), own));
+    next[0] =
+        build_add(b, build_mul(b, z, h), build_mul(b, build_sub(b, build_scalar(b, z, 1), z), own));
     return next[0] != NULL;
 }
 

@@ -49,16 +49,16 @@ enum { MAX_A = 6, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
 enum { MAX_INT4_SUM = (1 << 25) - 1, INVERSE_OF_9 = 0x38e38e39 };
 
 typedef struct {
-    int64_t m, a;  /* output and input cells of a tile */
-    int64_t block; /* 0: plain */
-    int64_t in_c, out_c;
-    int64_t groups, group_in, group_out; /* channels of one */
-    bool    within;                      /* groups lie within a block */
+    int64_t    m, a;  /* output and input cells of a tile */
+    int64_t    block; /* 0: plain */
+    int64_t    in_c, out_c;
+    int64_t    groups, group_in, group_out; /* channels of one */
+    bool       within;                      /* groups lie within a block */
     int64_t    n;                           /* images: one where a run decides sizes */
     const Idx *th, *tw;                     /* rows and columns of tiles */
-    int64_t edge[2];                     /* outputs of the last row's, the last column's tiles */
-    int64_t pad_lo[2], pad_hi[2], pad_value;
-    DType   data, sum; /* types of the transformed data and of the products' sums */
+    int64_t    edge[2];                     /* outputs of the last row's, the last column's tiles */
+    int64_t    pad_lo[2], pad_hi[2], pad_value;
+    DType      data, sum; /* types of the transformed data and of the products' sums */
 } Winograd;
 
 /* ---- transforms of one dimension ------------------------------------------------------------------- */

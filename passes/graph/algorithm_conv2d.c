@@ -71,20 +71,19 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
 
 double product_cost(Ctx *c, DType data, DType weight, int64_t lanes, bool blocks)
 {
-    const double MACS = 1e6;
-
+    double   macs = (double)c->target->vector_bytes; /* any number of them: a share is asked for */
     Machine  m = machine_of(c->target);
     uint32_t ops = blocks && dtype_is_int(data) ? dot4_ops(c, data, weight) : 0;
 
     if (!dtype_is_int(data))
         return 1;
-    double best = conv_bytes_cycles(&m, MACS, 0, lanes), dot4, words;
+    double best = conv_bytes_cycles(&m, macs, 0, lanes), dot4, words;
 
-    if (ops && (dot4 = conv_dot4_cycles(&m, MACS, 0, lanes, ops)) < best)
+    if (ops && (dot4 = conv_dot4_cycles(&m, macs, 0, lanes, ops)) < best)
         best = dot4;
-    if (ops && dot2_ops(c) && (words = conv_words_cycles(&m, MACS, 0, lanes)) < best)
+    if (ops && dot2_ops(c) && (words = conv_words_cycles(&m, macs, 0, lanes)) < best)
         best = words;
-    return best / conv_cycles(&m, MACS, 0, lanes);
+    return best / conv_cycles(&m, macs, 0, lanes);
 }
 
 /* Groups of at most a vector of outputs have a rule of their own. */
@@ -233,7 +232,7 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
     for (uint32_t i = 0; i < 5; i++) {
         bool open = !type_dim(y, i, &d[i]);
 
-        if (open && (i < 2 || i > 3 || y->dims[i]->lo < 1 || d[0] != 1 || v.groups != 1 ||
+        if (open && (!(i == 2 || i == 3) || y->dims[i]->lo < 1 || d[0] != 1 || v.groups != 1 ||
                      dtype_is_int(x->dtype)))
             return NEVER;
         d[i] = open ? y->dims[i]->lo : d[i];

@@ -61,10 +61,10 @@ static bool leads(const Type *t, uint32_t axis)
 /* May a part begin at that position of a dimension? */
 static bool on_border(Ctx *c, const Type *whole, uint32_t axis, const Idx *at)
 {
-    enum { BORDER = 16 };
+    enum { BORDER = 16 }; /* of copies past the registers, which threads of a block make */
     int64_t rest;
 
-    if (!c->target || c->target->cls != CLASS_GPU)
+    if (!c->target || c->target->max_threads <= 1)
         return true;
     for (uint32_t i = axis + 1; i < whole->n; i++)
         at = idx_mul(c->arith, at, whole->dims[i]);

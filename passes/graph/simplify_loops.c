@@ -315,7 +315,8 @@ static void find_values(Loop *l)
         if (l->value[k] != l->param[k])
             continue;
         if (same && is_constant(l->first[k])) {
-            l->value[k] = l->first[k];
+            if (l->param[k] != l->form.cond) /* a loop that only its caller ends stays one */
+                l->value[k] = l->first[k];
             continue;
         }
         for (uint32_t i = 0; i < k && l->value[k] == l->param[k]; i++)

@@ -33,12 +33,12 @@ typedef struct Kernel {
     const Func *nest;   /* scheduled */
     const Func *flat;   /* after the TIR passes; device: the first part */
     uint32_t nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
-    const Func *const *launches;       /* its parameters */
-    const Sched       *sched;          /* NULL: none */
-    const char        *rule;           /* as PlanKernel has it */
+    const Func *const *launches; /* its parameters */
+    const Sched       *sched;    /* NULL: none */
+    const char        *rule;     /* as PlanKernel has it */
     Refusals           refused;
     VEC(Sha256) workloads; /* hashes of the unscheduled nests it came from */
-    uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
+    uint32_t nin, nout;    /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;
     double   by_math; /* nanoseconds of functions and divisions; devices: 0 */

@@ -54,7 +54,8 @@ void sched_scan(Sched *s)
             try_step(s, "unroll %%row");
         first = b->nspatial > 2 ? first : "rows";
     }
-    try_step(s, "set_scope %%total reg");
+    if (cell->lo == 0 && !cell->below && iter_extent(s, "total", cell->name) > 0)
+        try_step(s, "set_scope %%total reg");
     if (loop_extent(s, first) > 1 && !alone)
         try_step(s, "parallel %%%s", first);
 }

@@ -184,26 +184,25 @@ static bool reads_memory(const Idx *x)
 
 /* Bytes of lines that a thread's access takes: as far apart as those of neighbouring threads are,
  * its own at least. */
-static double line_share(const Idx *x, int64_t bytes, int64_t lanes)
+static double line_share(const Machine *m, const Idx *x, int64_t bytes, int64_t lanes)
 {
-    enum { SECTOR = 32 };
-    int64_t one = 1, zero = 0, step;
+    int64_t sector = limit_gpu_sector(m), one = 1, zero = 0, step;
 
     if (reads_memory(x))
-        return SECTOR;
+        return (double)sector;
     step = idx_eval(x, &(IdxEnv){at_thread, &one}) - idx_eval(x, &(IdxEnv){at_thread, &zero});
     step = step < 0 ? -step : step;
     if (step < lanes && step)
         step = lanes;
-    return fmin((double)(step * bytes), fmax(SECTOR, (double)(lanes * bytes)));
+    return fmin((double)(step * bytes), fmax((double)sector, (double)(lanes * bytes)));
 }
 
 static void access(Walk *w, const Idx *x, int64_t bytes, int64_t lanes, bool asks)
 {
-    enum { ASK = 3 }; /* instructions that decide whether to load */
+    const Machine *m = &w->k->m;
 
-    w->accesses += asks ? 1 + ASK : 1;
-    w->lines += line_share(x, bytes, lanes);
+    w->accesses += asks ? 1 + limit_gpu_asked(m) : 1;
+    w->lines += line_share(m, x, bytes, lanes);
 }
 
 /* Cells at .. side by side that one access takes; 1: it takes one. */

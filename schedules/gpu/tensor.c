@@ -70,9 +70,9 @@ static bool fits_side(int64_t side, int64_t least, int64_t cells)
 /* 1, 2, 3, 4, 6, 8, 12 ..: of tiles of an instruction, on a side. */
 static int64_t next_side(int64_t side, int64_t least)
 {
-    int64_t n = side / least;
+    int64_t n = side / least, half = n / 2;
 
-    return least * (n < 3 ? n + 1 : n & (n - 1) ? n / 3 * 4 : n / 2 * 3);
+    return least * (n & (n - 1) ? n / 3 * 4 : n + (half ? half : 1));
 }
 
 /* A side comes 16 bytes at a time only if every thread has as many of them. */

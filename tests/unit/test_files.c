@@ -160,12 +160,14 @@ static void test_file_errors(void)
     CHECK_STR(printed(a, d, DIAG_TEXT),
               arena_printf(a,
                            "tvmcc: error: cannot read '%s': No such file or directory [E0903]\n"
+                           "hint: there is no folder '%s/no'\n"
                            "tvmcc: error: cannot read '%s': Is a directory [E0903]\n"
                            "tvmcc: error: cannot write '%s': No such file or directory [E0903]\n"
+                           "hint: there is no folder '%s/no'\n"
                            "tvmcc: error: cannot write '%s': Is a directory [E0903]\n"
                            "tvmcc: error: cannot write '/dev/full': No space left on device "
                            "[E0903]\n",
-                           missing, folder, missing, folder));
+                           missing, folder, folder, missing, folder, folder));
     CHECK_INT(diag_status(d), 74);
     CHECK(entries() == 2);
     arena_free(a);
