@@ -95,7 +95,7 @@ static const Expr *byte_cells(const TfliteNode *n, Real *f)
     uint8_t data[BYTES];
 
     for (int i = 0; i < BYTES; i++) {
-        float x = in_scale(n) * (float)(value_of(i, t) - (int)in_zero(n));
+        float x = in_scale(n) * (float)(value_of(i, t) - in_zero(n));
         float y = roundf(f(x) * (1 / out_scale(n))) + (float)out_zero(n);
 
         y = fmaxf((float)dtype_min(t), fminf(y, (float)dtype_max(t))); /* of NaN the largest */
