@@ -80,6 +80,13 @@ bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out);
 /* The one call of a loop but for its own; NULL where there are several, or the function is a value
  * besides.  `fields`: only if its result is read field by field. */
 const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm *l, bool fields);
+/* A call of the loop `f` that gives `more` for the parameters it gets besides; the loop with these.
+ */
+const Expr *loop_call_with(Ctx *c, const Expr *f, const Expr *call, uint32_t n,
+                           const Expr *const *params, const Expr *const *more);
+const Expr *loop_with(Ctx *c, const Expr *f, const Expr *body, uint32_t n, const Expr *const *more);
+/* The one number that a constant of integers holds. */
+bool expr_number(Ctx *c, const Expr *e, int64_t *v);
 /* Does every round pass on parameter i as it came? */
 static inline bool passes_on(const Expr *f, const LoopForm *l, uint32_t i)
 {

@@ -107,30 +107,13 @@ static void choose(Ctx *c, Hoist *h)
     }
 }
 
-/* The call of a loop with what it takes besides. */
-static const Expr *call_again(Ctx *c, const Hoist *h, const Expr *call, uint32_t n,
-                              const Expr *const *more)
-{
-    uint32_t     had = call_nargs(call);
-    const Expr **args = NEW_ARRAY(c->scratch, const Expr *, had + n);
-    const Type **types = NEW_ARRAY(c->scratch, const Type *, had + n);
-    const Type  *t;
-
-    for (uint32_t i = 0; i < had + n; i++) {
-        args[i] = i < had ? call_arg(call, i) : more[i - had];
-        types[i] = i < had ? func_param(h->f, i)->type : h->params.at[i - had]->type;
-    }
-    t = type_func(c, had + n, types, h->f->type->ret);
-    return expr_apply(c, expr_global(c, h->name, t, call->loc), had + n, args, call->loc);
-}
-
 static const Expr *in_loop(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Hoist *h = user;
     const Expr  *v = map_get(h->vars, PTR_KEY(was));
 
     if (was == h->form.again)
-        return call_again(c, h, now, h->params.n, h->params.at);
+        return loop_call_with(c, h->f, now, h->params.n, h->params.at, h->params.at);
     return v ? v : now;
 }
 
@@ -146,7 +129,7 @@ static const Expr *in_others(Ctx *c, void *user, const Expr *was, const Expr *no
     for (uint32_t i = 0; i < h->out.n; i++)
         if (!(more[i] = expr_bind(c, h->out.at[i], call_nargs(now), h->f->kids, now->kids + 1)))
             return NULL;
-    return call_again(c, h, now, h->out.n, more);
+    return loop_call_with(c, h->f, now, h->out.n, h->params.at, more);
 }
 
 /* Is the function a value anywhere, which is more than being called? */
@@ -167,13 +150,9 @@ static bool escapes(Ctx *c, const Module *m, const char *name)
 
 static const Expr *widen_loop(Ctx *c, Hoist *h)
 {
-    uint32_t     had = func_nparams(h->f);
-    const Expr **params = NEW_ARRAY(c->scratch, const Expr *, had + h->params.n);
-    const Expr  *body = expr_rewrite(c, func_body(h->f), in_loop, h);
+    const Expr *body = expr_rewrite(c, func_body(h->f), in_loop, h);
 
-    for (uint32_t i = 0; i < had + h->params.n; i++)
-        params[i] = i < had ? func_param(h->f, i) : h->params.at[i - had];
-    return body ? expr_func(c, had + h->params.n, params, body, h->f->u.func, h->f->loc) : NULL;
+    return body ? loop_with(c, h->f, body, h->params.n, h->params.at) : NULL;
 }
 
 /* Function `at`, if it is a loop with something to take out; else m itself. */

@@ -58,16 +58,6 @@ static bool is_passed_on(const Hoist *h, const Expr *e)
 
 /* ---- the loop ------------------------------------------------------------------------------------ */
 
-static bool is_number(Ctx *c, const Expr *e, int64_t *v)
-{
-    Ints k;
-
-    if (!expr_ints(c, e, &k) || k.n != 1)
-        return false;
-    *v = k.at[0];
-    return true;
-}
-
 /* A counter from 0 by 1 and a condition that compares it, as simplify_loops leaves them. */
 static bool find_rounds(Hoist *h)
 {
@@ -80,15 +70,15 @@ static bool find_rounds(Hoist *h)
         if (func_param(h->f, k) != cond)
             continue;
         more = call_arg(h->form.again, k);
-        if (!call_is(more, "less") || !is_number(h->c, call_arg(more, 1), &h->rounds) ||
-            !is_number(h->c, call_arg(h->call, k), &v) || !v)
+        if (!call_is(more, "less") || !expr_number(h->c, call_arg(more, 1), &h->rounds) ||
+            !expr_number(h->c, call_arg(h->call, k), &v) || !v)
             return false;
         next = call_arg(more, 0);
         for (uint32_t j = 0; j < func_nparams(h->f); j++)
             if (call_arg(h->form.again, j) == next && call_is(next, "add") &&
                 call_arg(next, 0) == func_param(h->f, j) &&
-                is_number(h->c, call_arg(next, 1), &v) && v == 1 &&
-                is_number(h->c, call_arg(h->call, j), &v) && v == 0)
+                expr_number(h->c, call_arg(next, 1), &v) && v == 1 &&
+                expr_number(h->c, call_arg(h->call, j), &v) && v == 0)
                 h->i = func_param(h->f, j);
     }
     return h->i && h->rounds > 1;
@@ -413,20 +403,6 @@ static bool choose(Hoist *h)
 
 /* ---- the rewrite --------------------------------------------------------------------------------- */
 
-static const Expr *call_with(Ctx *c, const Hoist *h, const Expr *call, const Expr *const *more)
-{
-    uint32_t     had = call_nargs(call), n = had + h->params.n;
-    const Expr **args = NEW_ARRAY(c->scratch, const Expr *, n);
-    const Type **types = NEW_ARRAY(c->scratch, const Type *, n), *t;
-
-    for (uint32_t i = 0; i < n; i++) {
-        args[i] = i < had ? call_arg(call, i) : more[i - had];
-        types[i] = args[i]->type;
-    }
-    t = type_func(c, n, types, h->f->type->ret);
-    return expr_apply(c, expr_global(c, h->name, t, call->loc), n, args, call->loc);
-}
-
 static const Expr *in_loop(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     Hoist       *h = user;
@@ -434,7 +410,7 @@ static const Expr *in_loop(Ctx *c, void *user, const Expr *was, const Expr *now)
     const Expr  *e = s ? s->row : now, *rest = NULL;
 
     if (was == h->form.again)
-        return call_with(c, h, now, h->params.at);
+        return loop_call_with(c, h->f, now, h->params.n, h->params.at, h->params.at);
     for (uint32_t i = 0; s && i < s->n; i++)
         if (!(rest = sum_of(c, rest, map_get(h->done, PTR_KEY(s->rest[i])), was->loc)))
             return NULL;
@@ -447,15 +423,15 @@ static const Expr *in_others(Ctx *c, void *user, const Expr *was, const Expr *no
 {
     const Hoist *h = user;
 
-    return was == h->call ? call_with(c, h, now, h->args.at) : now;
+    return was == h->call ? loop_call_with(c, h->f, now, h->params.n, h->params.at, h->args.at)
+                          : now;
 }
 
 static const Module *hoisted(Ctx *c, const Module *m, uint32_t at)
 {
-    GlobalDef *defs = DUP_ARRAY(c->scratch, m->funcs, m->nfuncs);
-    Hoist      h = {.c = c, .name = intern(c->strings, m->funcs[at].name), .f = m->funcs[at].func};
-    uint32_t   had = func_nparams(h.f);
-    const Expr **params, *body;
+    GlobalDef  *defs = DUP_ARRAY(c->scratch, m->funcs, m->nfuncs);
+    Hoist       h = {.c = c, .name = intern(c->strings, m->funcs[at].name), .f = m->funcs[at].func};
+    const Expr *body;
 
     if (!is_loop(c, h.f, h.name, &h.form) || !(h.call = loop_call(c, m, h.name, &h.form, false)) ||
         !find_rounds(&h))
@@ -470,13 +446,10 @@ static const Module *hoisted(Ctx *c, const Module *m, uint32_t at)
         return NULL;
     if (!h.params.n)
         return m;
-    params = NEW_ARRAY(c->scratch, const Expr *, had + h.params.n);
-    for (uint32_t i = 0; i < had + h.params.n; i++)
-        params[i] = i < had ? func_param(h.f, i) : h.params.at[i - had];
     if (!(body = expr_rewrite(c, func_body(h.f), in_loop, &h)))
         return NULL;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
-        defs[i].func = i == at ? expr_func(c, had + h.params.n, params, body, h.f->u.func, h.f->loc)
+        defs[i].func = i == at ? loop_with(c, h.f, body, h.params.n, h.params.at)
                                : expr_rewrite(c, defs[i].func, in_others, &h);
         if (!defs[i].func)
             return NULL;

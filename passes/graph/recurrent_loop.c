@@ -261,16 +261,6 @@ static bool read_loop(Ctx *c, const Expr *f, const char *name, Loop *l)
 
 /* ---- its rounds --------------------------------------------------------------------------------- */
 
-static bool number(Ctx *c, const Expr *e, int64_t *v)
-{
-    Ints k;
-
-    if (!expr_ints(c, e, &k) || k.n != 1)
-        return false;
-    *v = k.at[0];
-    return true;
-}
-
 /* Rounds until `cond`, of counters that begin as `call` says, is false; `ahead`: it is of the next
  * round's. */
 static bool rounds_of(Ctx *c, const Loop *l, const Expr *call, const Expr *cond, int64_t *n)
@@ -286,13 +276,13 @@ static bool rounds_of(Ctx *c, const Loop *l, const Expr *call, const Expr *cond,
         *n = a < b ? a : b;
         return true;
     }
-    if (!call_is(cond, "less") || !number(c, call_arg(cond, 1), &most))
+    if (!call_is(cond, "less") || !expr_number(c, call_arg(cond, 1), &most))
         return false;
     ahead = is_count(l, call_arg(cond, 0), &at);
     if (!ahead && !is_param(l, call_arg(cond, 0), &at))
         return false;
     if (l->role[at] != ROLE_COUNTER || ahead != (l->form.cond->kind == EXPR_VAR) ||
-        !number(c, call_arg(call, at), &from))
+        !expr_number(c, call_arg(call, at), &from))
         return false;
     return checked_sub(most, from, n) && *n > 0;
 }
@@ -304,7 +294,7 @@ static bool trips(Ctx *c, const Loop *l, const Expr *call, int64_t *n)
 
     if (!is_param(l, l->form.cond, &at))
         return rounds_of(c, l, call, l->form.cond, n);
-    return number(c, call_arg(call, at), &first) && first &&
+    return expr_number(c, call_arg(call, at), &first) && first &&
            rounds_of(c, l, call, call_arg(l->form.again, at), n);
 }
 
@@ -456,7 +446,7 @@ static bool call_fits(Ctx *c, const Loop *l, const Expr *call, int64_t steps)
         const Type *t = func_param(l->f, i)->type;
         int64_t     rows, from;
 
-        if (l->tells[i] && (!number(c, call_arg(call, i), &from) || from))
+        if (l->tells[i] && (!expr_number(c, call_arg(call, i), &from) || from))
             return false;
         if ((i == l->x || l->role[i] == ROLE_LIST) &&
             (!t || t->kind != TYPE_TENSOR || !t->n || !idx_is_const(t->dims[0], &rows) ||
@@ -479,7 +469,7 @@ static const Expr *final_of(const Make *k, uint32_t i, const Expr *call, const E
     case ROLE_GO: return expr_scalar(c, t->dtype, 0);
     case ROLE_SAME: return call_arg(call, i);
     case ROLE_COUNTER:
-        return number(c, call_arg(call, i), &from) && checked_add(from, steps, &from)
+        return expr_number(c, call_arg(call, i), &from) && checked_add(from, steps, &from)
                    ? expr_scalar(c, t->dtype, (double)from)
                    : NULL;
     case ROLE_LIST: return make_reshape_to(c, op[0], t->n, t->dims, k->loc);

@@ -201,3 +201,40 @@ const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm 
     }
     return call;
 }
+
+const Expr *loop_call_with(Ctx *c, const Expr *f, const Expr *call, uint32_t n,
+                           const Expr *const *params, const Expr *const *more)
+{
+    uint32_t     had = call_nargs(call);
+    const Expr **args = NEW_ARRAY(c->scratch, const Expr *, had + n);
+    const Type **types = NEW_ARRAY(c->scratch, const Type *, had + n);
+    const Type  *t;
+
+    for (uint32_t i = 0; i < had + n; i++) {
+        args[i] = i < had ? call_arg(call, i) : more[i - had];
+        types[i] = i < had ? func_param(f, i)->type : params[i - had]->type;
+    }
+    t = type_func(c, had + n, types, f->type->ret);
+    return expr_apply(c, expr_global(c, call->kids[0]->u.name, t, call->loc), had + n, args,
+                      call->loc);
+}
+
+const Expr *loop_with(Ctx *c, const Expr *f, const Expr *body, uint32_t n, const Expr *const *more)
+{
+    uint32_t     had = func_nparams(f);
+    const Expr **params = NEW_ARRAY(c->scratch, const Expr *, had + n);
+
+    for (uint32_t i = 0; i < had + n; i++)
+        params[i] = i < had ? func_param(f, i) : more[i - had];
+    return expr_func(c, had + n, params, body, f->u.func, f->loc);
+}
+
+bool expr_number(Ctx *c, const Expr *e, int64_t *v)
+{
+    Ints k;
+
+    if (!expr_ints(c, e, &k) || k.n != 1)
+        return false;
+    *v = k.at[0];
+    return true;
+}
