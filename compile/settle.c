@@ -58,8 +58,8 @@ static const char *target_text(Diags *d, Arena *a, const CompileOptions *o, cons
         if (host && o->host)
             diag_error(d, E_USAGE, NO_LOC, "two hosts, '%s' and '%s'", s.at, o->host);
         given = o->host || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
-        if (!host && (given || o->fast_math || !wants_winograd(o) || !o->libm || o->no_threads ||
-                      !o->cpu_check))
+        if (!host && (given || o->fast_math || !wants_winograd(o) || o->size || !o->libm ||
+                      o->no_threads || !o->cpu_check))
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
     } else if (o->host) {
         diag_error(d, E_USAGE, NO_LOC, "--host is for targets that are devices, such as %s",
@@ -79,6 +79,8 @@ static const char *target_text(Diags *d, Arena *a, const CompileOptions *o, cons
         str_add(&s, " -fast-math=1");
     if (!wants_winograd(o))
         str_add(&s, " -winograd=0");
+    if (o->size)
+        str_add(&s, " -small=1");
     if (!o->libm)
         str_add(&s, " -libm=0");
     if (o->no_threads)

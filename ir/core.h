@@ -287,6 +287,7 @@ struct Target {
     bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;
+    bool     small;      /* short code counts for more than time: -Os */
     bool     no_libm;    /* code calls no function of libm */
     bool     has_math;   /* its language has the functions of ir/tir/math.def, and quick */
     bool     no_threads; /* no launches, no barriers: one thread runs it all */

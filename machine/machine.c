@@ -133,6 +133,7 @@ Machine machine_of(const Target *t)
         m.block_threads = t->max_threads;
     if (t->shared_bytes && m.shared_bytes > t->shared_bytes)
         m.shared_bytes = t->shared_bytes;
+    m.small = t->small;
     return m;
 }
 

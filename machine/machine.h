@@ -51,6 +51,7 @@ typedef struct Machine {
 #include "machine/machine.def"
 #undef MACHINE
     uint8_t from[FIGURE_COUNT]; /* Origin */
+    bool    small;              /* of the target: short code counts for more than time */
 } Machine;
 
 typedef struct {

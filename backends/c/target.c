@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static const char *const words[] = {"-mtriple",  "-mcpu", "-march",   "-mattr",    "-fast-math",
-                                    "-winograd", "-libm", "-threads", "-cpu-check"};
+static const char *const words[] = {"-mtriple",  "-mcpu",  "-march", "-mattr",   "-fast-math",
+                                    "-winograd", "-small", "-libm",  "-threads", "-cpu-check"};
 enum { ATTRIBUTES = 3 }; /* place in `words`; up to here they say which machine */
 
 static const struct {
@@ -92,6 +92,7 @@ const Target *c_parse_target(Ctx *c, const char *text)
                  .max_threads = 1,
                  .fast_math = like->fast_math,
                  .winograd = like->winograd,
+                 .small = like->small,
                  .no_libm = like->no_libm,
                  .no_threads = true};
     if (attributes) {
@@ -103,6 +104,8 @@ const Target *c_parse_target(Ctx *c, const char *text)
         str_add(&canon, " -fast-math=1");
     if (!t.winograd)
         str_add(&canon, " -winograd=0");
+    if (t.small)
+        str_add(&canon, " -small=1");
     if (t.no_libm)
         str_add(&canon, " -libm=0");
     t.text = intern(c->strings, canon.at);

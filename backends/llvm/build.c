@@ -141,6 +141,14 @@ static void verify(Gen *g)
     LLVMDisposeMessage(why);
 }
 
+/* -Os: short instructions and jumps; loops are not written out or aligned. */
+static void ask_for_size(Gen *g)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(g->mod); f; f = LLVMGetNextFunction(f))
+        if (LLVMGetFirstBasicBlock(f))
+            gen_attr(g, f, LLVMAttributeFunctionIndex, "optsize", 0);
+}
+
 /* The result, or NULL. */
 static LLVMMemoryBufferRef emit(Gen *g, uint32_t opt_level, EmitKind kind)
 {
@@ -149,6 +157,8 @@ static LLVMMemoryBufferRef emit(Gen *g, uint32_t opt_level, EmitKind kind)
     char               *why = NULL;
 
     windows_symbols(g);
+    if (g->t->small)
+        ask_for_size(g);
     verify(g);
     optimise(g, opt_level);
     if (kind == EMIT_LL) {

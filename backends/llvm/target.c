@@ -228,6 +228,7 @@ static const Target *make_target(Words *w)
     Target      t = {.backend = &backend_llvm,
                      .fast_math = w->fast_math,
                      .winograd = w->winograd,
+                     .small = w->small,
                      .no_libm = w->no_libm,
                      .no_threads = w->no_threads};
     const Cpu  *cpu;
@@ -282,6 +283,8 @@ static const Target *make_target(Words *w)
         str_add(&text, " -fast-math=1");
     if (!t.winograd)
         str_add(&text, " -winograd=0");
+    if (t.small)
+        str_add(&text, " -small=1");
     if (t.no_libm)
         str_add(&text, " -libm=0");
     if (t.no_threads)
@@ -298,10 +301,10 @@ static const Target *make_target(Words *w)
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static const char *const option_names[] = {
-    "-mtriple",    "-target",   "-mcpu",     "-mattr",       "-march",      "-mabi",
-    "-mfloat-abi", "-keys",     "-device",   "-model",       "-num-cores",  "-opt-level",
-    "-fast-math",  "-winograd", "-libs",     "-link-params", "-system-lib", "-runtime",
-    "-libm",       "-threads",  "-cpu-check"};
+    "-mtriple",    "-target",   "-mcpu",    "-mattr",    "-march",       "-mabi",
+    "-mfloat-abi", "-keys",     "-device",  "-model",    "-num-cores",   "-opt-level",
+    "-fast-math",  "-winograd", "-small",   "-libs",     "-link-params", "-system-lib",
+    "-runtime",    "-libm",     "-threads", "-cpu-check"};
 
 static bool yes(const char *v)
 {
@@ -356,6 +359,8 @@ static bool option(Words *w, const char *word)
         w->fast_math = yes(v);
     else if (!strcmp(name, "-winograd"))
         w->winograd = yes(v);
+    else if (!strcmp(name, "-small"))
+        w->small = yes(v);
     else if (!strcmp(name, "-libm"))
         w->no_libm = !yes(v);
     else if (!strcmp(name, "-threads"))

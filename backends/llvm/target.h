@@ -19,7 +19,7 @@ typedef struct {
     const char *text; /* the whole string, for messages */
     const char *triple, *mcpu, *march, *mabi, *float_abi;
     StrBuf      mattr; /* "+a,-b" */
-    bool        fast_math, winograd, no_libm, no_threads, no_cpu_check;
+    bool        fast_math, winograd, small, no_libm, no_threads, no_cpu_check;
 } Words;
 
 /* ---- target.c ------------------------------------------------------------------------------------- */

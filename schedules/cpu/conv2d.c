@@ -94,7 +94,7 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
     int64_t          wide = parts ? tile_best(&m, z->lanes, z->group, line, parts).nv : 0;
     Candidates       k = candidates(s);
 
-    if (p->rows > 1 && line * wide * (z->i ? z->i : 1) > LONG_CODE)
+    if (p->rows > 1 && line * wide * (z->i ? z->i : 1) > limit_code_madds(&m))
         parts = 0;
     PlainWork plain = plain_work(p);
     TileWork  w = {.lanes = z->lanes,
@@ -240,7 +240,7 @@ static void decide_conv(Sched *s, void *plan)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
     PlainWork plain = plain_work(p);
     p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS : plain_written(&m, &plain, p->tile);
-    bool fits = z->kw > 1 && written(p) * z->kw <= LONG_CODE;
+    bool fits = z->kw > 1 && written(p) * z->kw <= limit_code_madds(&m);
     p->columns &= fits || z->i;
     if (p->columns || fits)
         p->columns = pick_bool(s, "unroll.columns", p->columns);

@@ -123,9 +123,6 @@ bool divide_loops(Sched *s, const char *name, const char *const *loops, uint32_t
 /* What a cell of the block loads and computes. */
 CellWork cell_work(const Stmt *block);
 
-/* Multiply-adds of a tile that are written out; of a depthwise one. */
-enum { LONG_CODE = 3000, LONG_TAPS = 128 };
-
 /* A register tile of sums (tile.c).  Loops are named without %, lists of them as a step takes them,
  * outermost first. */
 typedef struct {

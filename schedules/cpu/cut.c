@@ -220,7 +220,7 @@ static void decide_cut(Sched *s, void *plan)
     }
     p->chunk = pick_factor(s, "chunk", &chunk);
     int64_t code = p->tile.pixels * p->tile.nv * z->i * p->cuts->x.n * p->cuts->y.n;
-    p->channels = pick_bool(s, "unroll.channels", code <= LONG_CODE);
+    p->channels = pick_bool(s, "unroll.channels", code <= limit_code_madds(&m));
 }
 
 bool conv2d_cut(Sched *s, const ConvSizes *z)

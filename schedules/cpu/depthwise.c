@@ -91,8 +91,11 @@ void conv2d_depthwise(Sched *s)
         try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
                  (long long)lanes, (long long)lanes);
     }
-    DepthwisePlan p = {
-        .x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 2 * LONG_TAPS : LONG_TAPS};
+    DepthwisePlan p = {.x = x,
+                       .y = y,
+                       .kh = kh,
+                       .cells = kh * kw,
+                       .taps = dot ? 2 * limit_code_taps(&m) : limit_code_taps(&m)};
     sched_decide(s, decide_depthwise, &p);
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)p.rows);
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);

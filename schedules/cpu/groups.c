@@ -98,7 +98,7 @@ static void joined_lines(Candidates *k, const Machine *m, const GroupsPlan *p, d
         least *= 2;
     for (int64_t rows = least;
          rows == least || (rows * z->x <= limit_line_pixels(m) && z->y % rows == 0 &&
-                           rows * z->x * z->kw * z->i <= LONG_CODE);
+                           rows * z->x * z->kw * z->i <= limit_code_madds(m));
          rows *= 2) {
         double c = best_line_cycles(m, &p->row, rows, z->x);
 
@@ -131,7 +131,7 @@ static void decide_groups(Sched *s, void *plan)
     int64_t most = most_pixels(&m, &p->row, p->columns);
     for (int64_t n = most, line = p->joined * z->x; n > 0; n = lower_tile(line, n))
         if ((n >= limit_tile_least_sums(&m) || n == most) &&
-            (n * z->kw * z->i <= LONG_CODE || n == 1))
+            (n * z->kw * z->i <= limit_code_madds(&m) || n == 1))
             candidate(&pixels, n, 0,
                       lines * line_cycles(&m, &p->row, p->joined, z->x, n, p->columns));
     if (!pixels.of.n)

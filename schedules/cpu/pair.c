@@ -53,6 +53,7 @@ static const char *inline_between(Sched *s)
 static void first_rows(Sched *s, const char *between, int64_t lanes, int64_t pixels)
 {
     int64_t kernel = iter_extent(s, "conv", "kh") * iter_extent(s, "conv", "kw");
+    Machine m = machine_of(s->target);
 
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)lanes, (long long)lanes);
@@ -67,7 +68,7 @@ static void first_rows(Sched *s, const char *between, int64_t lanes, int64_t pix
     step(s, "vectorize %%%s.%s", between, axis(s, between, 4));
     step(s, "unroll %%conv.x, %%conv.kw");
     step(s, "unroll %%dp");
-    if (kernel * pixels <= LONG_TAPS)
+    if (kernel * pixels <= limit_code_taps(&m))
         step(s, "unroll %%conv.kh");
     step(s, "outline %%dt -> @dw");
 }
@@ -97,7 +98,7 @@ static void decide_pair(Sched *s, void *plan)
     p->rows = pick_factor(s, "rows", &rows);
     p->tile = tile_best(&m, w->lanes, w->o, p->rows * w->x, 0);
     p->line = p->rows > 1 && w->x < limit_line_pixels(&m) &&
-              p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
+              p->rows * w->x * p->tile.nv * p->in <= limit_code_madds(&m);
     tile_candidates(&tiles, &m,
                     &(TileWork){.lanes = w->lanes,
                                 .vectors = w->o,

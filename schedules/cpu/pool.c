@@ -124,13 +124,13 @@ static void decide_pool(Sched *s, void *plan)
     for (int64_t n = p->x < most_pixels ? p->x : most_pixels; n > 0; n = lower_tile(p->x, n)) {
         Written most = WRITTEN_ALL;
 
-        while (most && n * cells[most] > LONG_TAPS)
+        while (most && n * cells[most] > limit_code_taps(&m))
             most--;
         candidate(&pixels, n, 0, p->vectors / (double)n * window_cycles(&m, p->lanes, w, n, most));
     }
     p->pixels = pick_factor(s, "pixels", &pixels);
     for (Written i = WRITTEN_NONE; i <= WRITTEN_ALL; i++)
-        if (p->pixels * cells[i] <= LONG_TAPS)
+        if (p->pixels * cells[i] <= limit_code_taps(&m))
             candidate(&written, i, 0,
                       p->vectors / (double)p->pixels *
                           window_cycles(&m, p->lanes, w, p->pixels, i));
