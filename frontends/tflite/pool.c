@@ -27,7 +27,7 @@ static bool in_steps(const TfliteNode *n)
 {
     int64_t cells;
 
-    return tflite_steps_alike(n) &&
+    return tflite_steps_alike(n) && tflite_is_quantized(tflite_out(n, 0)) &&
            checked_mul(tflite_int(n, "filter_height"), tflite_int(n, "filter_width"), &cells) &&
            cells <= MOST_SUMMED;
 }
