@@ -419,7 +419,8 @@ bool session_open(Session *s)
         return false;
 
     const tvmcc_model_info *info = s->info;
-    if (o->threads > 1 && (s->remote || strstr(info->targets, "-threads=0"))) {
+    bool                    one = s->remote || strstr(info->targets, "-threads=0");
+    if (o->threads > 1 && one) {
         diag_error(driver->diags, E_USAGE, NO_LOC, "'--threads' is %u, but '%s' runs on one: %s",
                    o->threads, info->name,
                    s->remote ? "it is a program of its own here"
@@ -428,7 +429,7 @@ bool session_open(Session *s)
     }
     if (!top_fits(s))
         return false;
-    uint32_t threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
+    uint32_t threads = one ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
     s->params.struct_bytes = sizeof s->params;
     s->params.threads = threads;
     int64_t arena = session_arena_bytes(s, threads);
