@@ -10,7 +10,7 @@
  *     h = times(s(g_o) tanh(c))                                 or times(of that P + b_p)
  *
  * The products of the data of all steps are computed before the loop.  A normalized gate is
- * (g - mean) / sqrt(variance) in 2^-10, times a factor; the root is computed in floats. */
+ * (g - mean) / sqrt(variance) in 2^-10, times a factor. */
 #include "frontends/tflite/recurrent.h"
 
 #include <math.h>
@@ -202,6 +202,7 @@ static const Expr *normalized(const Integer *l, const Build *b, const Expr *x, u
     int64_t     last = 1;
     double      n = (double)l->k->H, each = floor(0x1p20 / n);
     const Expr *sum, *mean, *square, *variance;
+    TfliteRoot  root;
 
     x = build_cast(b, x, DT_I64);
     sum = build_reduce(b, "sum", x, 1, &last, true);
@@ -213,9 +214,10 @@ static const Expr *normalized(const Integer *l, const Build *b, const Expr *x, u
                    ? build_where(b, build2(b, "less", variance, build_scalar(b, variance, 1), NULL),
                                  build_scalar(b, variance, l->least[i]), variance)
                    : NULL;
-    x = build_cast(b, build_sub(b, by(b, "multiply", x, 1024), mean), DT_F64);
-    x = build_div(b, x, build1(b, "sqrt", build_cast(b, variance, DT_F64), NULL));
-    return build_cast(b, build1(b, "round", x, NULL), DT_I64);
+    x = build_cast(b, build_sub(b, by(b, "multiply", x, 1024), mean), DT_I32);
+    if (!tflite_inverse_root(b, build_cast(b, variance, DT_I32), last, &root))
+        return NULL;
+    return build_cast(b, tflite_times_root(b, x, &root), DT_I64);
 }
 
 /* x * factor + bias in 2^-10, rounded away from zero, in the gate's unit. */

@@ -272,13 +272,15 @@ def words_lstm(r):
 
 
 @model
-def step_lstm_norm(r):
-    """Gates that are normalized: their root is not LiteRT's to the last bit."""
+def words_lstm_norm(r):
+    """Gates that are normalized, of batches and cells of all sizes."""
     m = Model()
     n, t, i, h = 2, 6, 10, 16
     x = m.input("x", [n, t, i], "int8", scale=1 / 127, zero=2)
     for name, how in [("norm", {}), ("all", dict(o=16, cifg=True, peephole=True))]:
         integer_lstm(m, r, x, (n, t, i, h), name, norm=True, **how)
+    integer_lstm(m, r, x, (n, t, i, 37), "odd", norm=True, o=5)
+    integer_lstm(m, r, x, (n, t, i, 1), "one", norm=True)
     return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
 
 
