@@ -104,6 +104,14 @@ static const Expr *of_gates(const Layer *k, uint32_t from)
     return build_concat(&k->n->b, k->gates, part, 0);
 }
 
+/* Of an input in that scale with weights, in f32 as the kernel has them. */
+static bool factor(const Layer *k, uint32_t weights, double scale, double to, TfliteFixed *out)
+{
+    float both = (float)scale_of(k, weights) * (float)scale;
+
+    return tflite_fixed(k->n, (double)(both / (float)to), out);
+}
+
 static bool read_scales(Integer *l)
 {
     static const uint32_t peephole[GATES] = {0, 1, 0, 2};
@@ -117,13 +125,10 @@ static bool read_scales(Integer *l)
 
         if (!(gate > 0))
             return tflite_error(n, E_IMPORT, "gate %u has scale %g", i, gate);
-        if (!tflite_fixed(n, scale_of(k, at->weights + i) * scale_of(k, 0) / gate,
-                          &l->of_data[i]) ||
-            !tflite_fixed(n, scale_of(k, at->weights + 4 + i) * scale_of(k, at->state) / gate,
-                          &l->of_state[i]))
+        if (!factor(k, at->weights + i, scale_of(k, 0), gate, &l->of_data[i]) ||
+            !factor(k, at->weights + 4 + i, scale_of(k, at->state), gate, &l->of_state[i]))
             return false;
-        if (k->peephole[i] &&
-            !tflite_fixed(n, cell * scale_of(k, at->cell + peephole[i]) / gate, &l->of_cell[i]))
+        if (k->peephole[i] && !factor(k, at->cell + peephole[i], cell, gate, &l->of_cell[i]))
             return false;
         if (k->factor) {
             double scale = scale_of(k, at->norm + i);
@@ -165,12 +170,12 @@ static bool read_integer(Integer *l)
         return tflite_error(n, E_IMPORT, "a state of scale %g", scale);
     l->cell_limit = limit_of(k->cell_clip, ldexp(1, l->cell), DT_I16);
     l->state_limit = limit_of(k->proj_clip, state, DT_I8);
-    if (!tflite_fixed(n, 0x1p-30 / scale, &l->hidden) || !read_scales(l))
+    if (!tflite_fixed(n, (double)(float)(0x1p-30 / scale), &l->hidden) || !read_scales(l))
         return false;
     if (k->projection) {
         l->projection = wide(&n->b, n->in[at->projection]);
         l->projection_bias = integers(k, at->projection + 1, k->O);
-        if (!tflite_fixed(n, scale_of(k, at->projection) * scale / state, &l->projected))
+        if (!factor(k, at->projection, scale, state, &l->projected))
             return false;
     }
     l->r = of_gates(k, at->weights + 4);
@@ -263,10 +268,12 @@ static const Expr *state_of(const Integer *l, const Build *b, const Expr *o, con
     const Expr  *h = tflite_fixed_tanh(b, c, 15 + l->cell);
 
     h = tflite_times(b, build_mul(b, o, h), TFLITE_ANY, 1, &l->hidden, 1);
-    h = tflite_saturated(b, by(b, "add", h, l->zero_hidden), DT_I8);
+    /* The kernel subtracts the zero point of what is projected, and adds it again. */
+    h = by(b, "add", h, k->projection ? -l->zero_hidden : l->zero_hidden);
+    h = tflite_saturated(b, h, DT_I8);
     if (!k->projection)
         return h;
-    h = build_add(b, sums(b, h, l->zero_hidden, l->projection), l->projection_bias);
+    h = build_add(b, sums(b, h, -l->zero_hidden, l->projection), l->projection_bias);
     h = by(b, "add", tflite_times(b, h, TFLITE_ANY, 1, &l->projected, 1), l->zero_state);
     return limited(b, tflite_saturated(b, h, DT_I8), l->state_limit);
 }

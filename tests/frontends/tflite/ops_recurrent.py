@@ -232,8 +232,8 @@ def step_lstm(r):
     return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
 
 
-def integer_lstm(m, r, x, shape, name, o=None, cifg=False, peephole=False, norm=False, bias=True, **options):
-    """A layer of 8 bits, its cell in 16, of data (N, T, I) in 1/127 around 2 and H cells."""
+def integer_lstm(m, r, x, shape, name, o=None, cifg=False, peephole=False, norm=False, bias=True, hidden=-11, step=False, **options):
+    """A layer of 8 bits, its cell in 16, of data (N, T, I) in 1/127 around 2 and H cells; step: (N, I)."""
     n, t, i, h = shape
     out, first, sx, sh, cell = o or h, 1 if cifg else 0, 1 / 127, 1 / 120, 2.0**-11
     gates = range(first, 4)
@@ -251,11 +251,11 @@ def integer_lstm(m, r, x, shape, name, o=None, cifg=False, peephole=False, norm=
         ins[17] = m.const(r.integers(-900, 900, o).astype(np.int32), name + "_pb", scale=0.5 / 127 / 125) if bias else -1
     ins[18] = m.tensor(name + "_h", [n, out], "int8", scale=sh, zero=-7, variable=True)
     ins[19] = m.tensor(name + "_c", [n, h], "int16", scale=cell, variable=True)
-    shape = [t, n, out] if options.get("timeMajor") else [n, t, out]
-    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output(name, shape, "int8", scale=sh, zero=-7), "UnidirectionalSequenceLSTMOptions",
-         fusedActivationFunction=4, **options)
+    shape = [n, out] if step else [t, n, out] if options.get("timeMajor") else [n, t, out]
+    op, table = ("LSTM", "LSTMOptions") if step else ("UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions")
+    m.op(op, ins, m.output(name, shape, "int8", scale=sh, zero=-7), table, fusedActivationFunction=4, **options)
     m.graph.operators[-1].intermediates = [m.tensor(f"{name}_i{k}", [], "int16", scale=2.0**-12 * (1.3 + k / 7 if norm else 1)) for k in range(4)] + [
-        m.tensor(name + "_i4", [], "int8", scale=1 / 125 if o else sh, zero=-11 if o else -7)]
+        m.tensor(name + "_i4", [], "int8", scale=1 / 125 if o else sh, zero=hidden if o else -7)]
 
 
 @model
@@ -282,6 +282,19 @@ def words_lstm_norm(r):
     integer_lstm(m, r, x, (n, t, i, 37), "odd", norm=True, o=5)
     integer_lstm(m, r, x, (n, t, i, 1), "one", norm=True)
     return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
+
+
+@model
+def words_lstm_kept(r):
+    """Many cells, and what is in them then; what is projected leaves its range."""
+    m = Model()
+    n, t, i, h = 6, 9, 30, 48
+    x = m.input("x", [n, t, i], "int8", scale=1 / 127, zero=2)
+    for name, how in (("peephole", dict(peephole=True)), ("projection", dict(o=20, hidden=-60)), ("norm", dict(norm=True))):
+        integer_lstm(m, r, x, (n, t, i, h), name, **how)
+    integer_lstm(m, r, m.input("y", [n, i], "int8", scale=1 / 127, zero=2), (n, t, i, 20), "step", step=True, o=9)
+    m.kept = variables(m)
+    return m, r.integers(-128, 128, (n, t, i)).astype(np.int8), r.integers(-128, 128, (n, i)).astype(np.int8)
 
 
 @model
