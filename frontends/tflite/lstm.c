@@ -205,6 +205,8 @@ static const Expr *lstm(Layer *k)
         return NULL;
     if (lstm_is_integer(k))
         return lstm_in_integers(k);
+    if (lstm_is_of_bytes(k))
+        return lstm_of_bytes(k);
     if (!read_hybrid(k, &w))
         return NULL;
     return k->data_scales || is_special(k) ? layer_loop(k, h, c, w, lstm_round)
@@ -221,6 +223,11 @@ bool tflite_sequence_lstm(TfliteNode *n)
         return tflite_error(n, E_UNSUPPORTED, "diagonal_recurrent_tensors");
     return layer_data(&k, 0, 0, time_major) &&
            tflite_done(n, layer_steps(&n->b, lstm(&k), time_major));
+}
+
+static bool basic_keep(TfliteNode *n)
+{
+    return tflite_keep(n, 1, n->out[0]) && tflite_keep(n, 4, n->out[1]);
 }
 
 /* One step of the kernel BASIC: data [N, I], state [N, H], weights [4 * H, I + H] of the gates i c
@@ -250,6 +257,8 @@ static bool basic_lstm(TfliteNode *n)
     if (!(x[3] = layer_bias(&k, 3, 2, &H)))
         return false;
     H /= GATES;
+    if (lstm_is_basic_integer(n))
+        return lstm_basic_in_integers(n, H) && basic_keep(n);
     all = build_add(b, build2(b, "nn.dense", both, x[2], NULL), x[3]);
     for (uint32_t i = 0; i < GATES; i++) {
         g[i] = build_slice(b, all, 1, i * H, (i + 1) * H);
@@ -260,7 +269,7 @@ static bool basic_lstm(TfliteNode *n)
     n->out[1] = c;
     n->out[2] = both;
     n->out[3] = all;
-    return n->out[0] != NULL;
+    return n->out[0] && basic_keep(n);
 }
 
 /* One step of data [N, I]. */

@@ -38,13 +38,12 @@ static const Expr *wide(const Build *b, const Expr *x)
 
 /* ---- what the file says --------------------------------------------------------------------------- */
 
-static const TfliteTensor *between(const Layer *k, uint32_t i)
+const TfliteTensor *lstm_between(const Layer *k, uint32_t i)
 {
     return tflite_tensor(k->n->scope->g, fb_int_at(k->n->p->between, FB_I32, i));
 }
 
-/* Input i is quantized so, with one scale and, if it is symmetric, the zero point 0. */
-static bool is_of(const Layer *k, uint32_t i, DType t, bool symmetric)
+bool lstm_is_of(const Layer *k, uint32_t i, DType t, bool symmetric)
 {
     const TfliteTensor *v;
     DType               have;
@@ -56,10 +55,10 @@ static bool is_of(const Layer *k, uint32_t i, DType t, bool symmetric)
            dtype_eq(have, t) && (!symmetric || tflite_zero(v, 0) == 0);
 }
 
-static bool are_of(const Layer *k, uint32_t from, uint32_t n, DType t)
+bool lstm_are_of(const Layer *k, uint32_t from, uint32_t n, DType t)
 {
     for (uint32_t i = from; i < from + n; i++)
-        if (tflite_has(k->n, i) && !is_of(k, i, t, true))
+        if (tflite_has(k->n, i) && !lstm_is_of(k, i, t, true))
             return false;
     return true;
 }
@@ -70,24 +69,24 @@ bool lstm_is_integer(const Layer *k)
     int           power;
 
     if (k->n->p->between.n != PARTS || at->reverse || at->aux || k->act != 4 ||
-        !is_of(k, 0, DT_I8, false) || !is_of(k, at->state, DT_I8, false) ||
-        !is_of(k, at->memory, DT_I16, true) || !are_of(k, at->weights, 2 * GATES, DT_I8) ||
-        !are_of(k, at->cell, 3, DT_I16) || !are_of(k, at->projection, 1, DT_I8) ||
-        (at->norm && !are_of(k, at->norm, GATES, DT_I16)))
+        !lstm_is_of(k, 0, DT_I8, false) || !lstm_is_of(k, at->state, DT_I8, false) ||
+        !lstm_is_of(k, at->memory, DT_I16, true) ||
+        !lstm_are_of(k, at->weights, 2 * GATES, DT_I8) || !lstm_are_of(k, at->cell, 3, DT_I16) ||
+        !lstm_are_of(k, at->projection, 1, DT_I8) ||
+        (at->norm && !lstm_are_of(k, at->norm, GATES, DT_I16)))
         return false;
     for (uint32_t i = 0; i < PARTS; i++)
-        if (tflite_scales(between(k, i)) != 1)
+        if (tflite_scales(lstm_between(k, i)) != 1)
             return false;
     return frexp(tflite_scale(tflite_in(k->n, at->memory), 0), &power) == 0.5;
 }
 
-static double scale_of(const Layer *k, uint32_t i)
+double lstm_scale(const Layer *k, uint32_t i)
 {
     return tflite_scale(tflite_in(k->n, i), 0);
 }
 
-/* Input i as it is in the file, in i32; zeros if there is none. */
-static const Expr *integers(const Layer *k, uint32_t i, int64_t cells)
+const Expr *lstm_integers(const Layer *k, uint32_t i, int64_t cells)
 {
     const Build *b = &k->n->b;
 
@@ -100,14 +99,14 @@ static const Expr *of_gates(const Layer *k, uint32_t from)
     const Expr *part[GATES];
 
     for (uint32_t i = 0; i < k->gates; i++)
-        part[i] = integers(k, from + k->first + i, k->H);
+        part[i] = lstm_integers(k, from + k->first + i, k->H);
     return build_concat(&k->n->b, k->gates, part, 0);
 }
 
 /* Of an input in that scale with weights, in f32 as the kernel has them. */
 static bool factor(const Layer *k, uint32_t weights, double scale, double to, TfliteFixed *out)
 {
-    float both = (float)scale_of(k, weights) * (float)scale;
+    float both = (float)lstm_scale(k, weights) * (float)scale;
 
     return tflite_fixed(k->n, (double)(both / (float)to), out);
 }
@@ -120,32 +119,31 @@ static bool read_scales(Integer *l)
     TfliteNode           *n = k->n;
 
     for (uint32_t i = k->first; i < GATES; i++) {
-        double gate = k->factor ? tflite_scale(between(k, i), 0) : 0x1p-12,
+        double gate = k->factor ? tflite_scale(lstm_between(k, i), 0) : 0x1p-12,
                cell = ldexp(1, l->cell);
 
         if (!(gate > 0))
             return tflite_error(n, E_IMPORT, "gate %u has scale %g", i, gate);
-        if (!factor(k, at->weights + i, scale_of(k, 0), gate, &l->of_data[i]) ||
-            !factor(k, at->weights + 4 + i, scale_of(k, at->state), gate, &l->of_state[i]))
+        if (!factor(k, at->weights + i, lstm_scale(k, 0), gate, &l->of_data[i]) ||
+            !factor(k, at->weights + 4 + i, lstm_scale(k, at->state), gate, &l->of_state[i]))
             return false;
         if (k->peephole[i] && !factor(k, at->cell + peephole[i], cell, gate, &l->of_cell[i]))
             return false;
         if (k->factor) {
-            double scale = scale_of(k, at->norm + i);
+            double scale = lstm_scale(k, at->norm + i);
 
             l->least[i] = fmax(1, floor(10000 * scale));
             if (!tflite_fixed(n, scale, &l->of_norm[i]))
                 return false;
             l->of_norm[i].shift += 12;
-            l->factor[i] = integers(k, at->norm + i, k->H);
-            l->norm_bias[i] = integers(k, at->biases + i, k->H);
+            l->factor[i] = lstm_integers(k, at->norm + i, k->H);
+            l->norm_bias[i] = lstm_integers(k, at->biases + i, k->H);
         }
     }
     return true;
 }
 
-/* What a real limit is in that scale; 0: there is none. */
-static double limit_of(double limit, double scale, DType t)
+double lstm_limit(double limit, double scale, DType t)
 {
     return limit > 0 ? fmin(fmax(trunc((double)(float)(limit / scale)), dtype_min(t)), dtype_max(t))
                      : 0;
@@ -156,10 +154,10 @@ static bool read_integer(Integer *l)
     Layer              *k = l->k;
     const Inputs       *at = k->at;
     TfliteNode         *n = k->n;
-    const TfliteTensor *hidden = between(k, PARTS - 1);
-    double              state = scale_of(k, at->state), scale;
+    const TfliteTensor *hidden = lstm_between(k, PARTS - 1);
+    double              state = lstm_scale(k, at->state), scale;
 
-    frexp(scale_of(k, at->memory), &l->cell);
+    frexp(lstm_scale(k, at->memory), &l->cell);
     l->cell--;
     if (l->cell < -15 || l->cell > -9)
         return tflite_error(n, E_UNSUPPORTED, "a cell of scale %g", ldexp(1, l->cell));
@@ -168,13 +166,13 @@ static bool read_integer(Integer *l)
     scale = tflite_scale(hidden, 0);
     if (!(scale > 0 && state > 0))
         return tflite_error(n, E_IMPORT, "a state of scale %g", scale);
-    l->cell_limit = limit_of(k->cell_clip, ldexp(1, l->cell), DT_I16);
-    l->state_limit = limit_of(k->proj_clip, state, DT_I8);
+    l->cell_limit = lstm_limit(k->cell_clip, ldexp(1, l->cell), DT_I16);
+    l->state_limit = lstm_limit(k->proj_clip, state, DT_I8);
     if (!tflite_fixed(n, (double)(float)(0x1p-30 / scale), &l->hidden) || !read_scales(l))
         return false;
     if (k->projection) {
         l->projection = wide(&n->b, n->in[at->projection]);
-        l->projection_bias = integers(k, at->projection + 1, k->O);
+        l->projection_bias = lstm_integers(k, at->projection + 1, k->O);
         if (!factor(k, at->projection, scale, state, &l->projected))
             return false;
     }
@@ -184,19 +182,17 @@ static bool read_integer(Integer *l)
 
 /* ---- a round -------------------------------------------------------------------------------------- */
 
-/* (q - zero) W, q of 8 bits */
-static const Expr *sums(const Build *b, const Expr *q, double zero, const Expr *w)
+const Expr *lstm_sums(const Build *b, const Expr *q, double zero, const Expr *w)
 {
     return build2(b, "nn.dense", by(b, "subtract", wide(b, q), zero), w, NULL);
 }
 
-static const Expr *words(const Build *b, const Expr *x)
+const Expr *lstm_words(const Build *b, const Expr *x)
 {
     return build_clip(b, x, dtype_min(DT_I16), dtype_max(DT_I16));
 }
 
-/* Of numbers in 2^-15: x y / 2^bits, in 16 bits. */
-static const Expr *shifted_product(const Build *b, const Expr *x, const Expr *y, int bits)
+const Expr *lstm_product(const Build *b, const Expr *x, const Expr *y, int bits)
 {
     return tflite_rounded(b, build_mul(b, x, y), bits);
 }
@@ -235,7 +231,7 @@ static const Expr *scaled(const Integer *l, const Build *b, const Expr *x, uint3
     below = x ? build2(b, "greater", x, build_scalar(b, x, 0), NULL) : NULL;
     x = build_where(b, below, by(b, "add", x, 512), by(b, "add", x, -512));
     x = build_cast(b, by(b, "divide", x, 1024), DT_I32);
-    return words(b, tflite_times(b, x, TFLITE_ANY, 1, &l->of_norm[i], 1));
+    return lstm_words(b, tflite_times(b, x, TFLITE_ANY, 1, &l->of_norm[i], 1));
 }
 
 /* Gate i of g [N, gates * H] behind its function. */
@@ -247,8 +243,8 @@ static const Expr *gate(const Integer *l, const Build *b, const Expr *g, const E
     const Expr   *x = build_slice(b, g, 1, from, from + k->H), *p;
 
     if (k->peephole[i]) {
-        p = build_mul(b, c, integers(k, at->cell + (i == O_GATE ? 2 : i), k->H));
-        x = words(b, build_add(b, x, tflite_times(b, p, TFLITE_ANY, 1, &l->of_cell[i], 1)));
+        p = build_mul(b, c, lstm_integers(k, at->cell + (i == O_GATE ? 2 : i), k->H));
+        x = lstm_words(b, build_add(b, x, tflite_times(b, p, TFLITE_ANY, 1, &l->of_cell[i], 1)));
     }
     if (k->factor)
         x = scaled(l, b, x, i);
@@ -256,7 +252,7 @@ static const Expr *gate(const Integer *l, const Build *b, const Expr *g, const E
                        : tflite_fixed_sigmoid(b, x, GATE_WHOLE);
 }
 
-static const Expr *limited(const Build *b, const Expr *x, double limit)
+const Expr *lstm_limited(const Build *b, const Expr *x, double limit)
 {
     return limit > 0 ? build_clip(b, x, -limit, limit) : x;
 }
@@ -273,9 +269,9 @@ static const Expr *state_of(const Integer *l, const Build *b, const Expr *o, con
     h = tflite_saturated(b, h, DT_I8);
     if (!k->projection)
         return h;
-    h = build_add(b, sums(b, h, -l->zero_hidden, l->projection), l->projection_bias);
+    h = build_add(b, lstm_sums(b, h, -l->zero_hidden, l->projection), l->projection_bias);
     h = by(b, "add", tflite_times(b, h, TFLITE_ANY, 1, &l->projected, 1), l->zero_state);
-    return limited(b, tflite_saturated(b, h, DT_I8), l->state_limit);
+    return lstm_limited(b, tflite_saturated(b, h, DT_I8), l->state_limit);
 }
 
 /* States: h i8, c i16, the gates' part of the data of all steps i16, the results. */
@@ -286,15 +282,15 @@ static bool integer_round(const Build *b, void *user, const Expr *i, const Expr 
     const Layer   *k = l->k;
     const Expr    *g = wide(b, build_take(b, in[2], i, 0)), *c = wide(b, in[1]), *f, *x;
 
-    x = tflite_times(b, sums(b, in[0], l->zero_state, l->r), TFLITE_ANY, k->gates,
+    x = tflite_times(b, lstm_sums(b, in[0], l->zero_state, l->r), TFLITE_ANY, k->gates,
                      l->of_state + k->first, k->H);
-    g = words(b, build_add(b, g, x));
+    g = lstm_words(b, build_add(b, g, x));
     f = gate(l, b, g, c, F_GATE);
     x = k->first == I_GATE ? gate(l, b, g, c, I_GATE)
                            : by(b, "add", build1(b, "negative", f, NULL), dtype_max(DT_I16));
-    x = shifted_product(b, x, gate(l, b, g, c, C_GATE), 2 * SIGMOID_BITS + l->cell);
-    c = words(b, build_add(b, shifted_product(b, f, c, SIGMOID_BITS), x));
-    c = limited(b, c, l->cell_limit);
+    x = lstm_product(b, x, gate(l, b, g, c, C_GATE), 2 * SIGMOID_BITS + l->cell);
+    c = lstm_words(b, build_add(b, lstm_product(b, f, c, SIGMOID_BITS), x));
+    c = lstm_limited(b, c, l->cell_limit);
     next[0] = state_of(l, b, gate(l, b, g, c, O_GATE), c);
     next[1] = build_cast(b, c, DT_I16);
     next[2] = in[2];
@@ -316,16 +312,15 @@ static const Expr *data_part(const Integer *l)
 
     if (!k->time_major)
         x = build_transpose(b, x, 3, (int64_t[]){1, 0, 2});
-    x = sums(b, build_reshape_to(b, x, 2, rows), (double)tflite_zero(tflite_in(k->n, 0), 0),
-             of_gates(k, k->at->weights));
+    x = lstm_sums(b, build_reshape_to(b, x, 2, rows), (double)tflite_zero(tflite_in(k->n, 0), 0),
+                  of_gates(k, k->at->weights));
     if (!k->factor)
         x = build_add(b, x, of_gates(k, k->at->biases));
     x = tflite_times(b, x, TFLITE_ANY, k->gates, l->of_data + k->first, k->H);
     return build_reshape_to(b, tflite_saturated(b, x, DT_I16), 3, steps);
 }
 
-/* The first value of a state [N, cells]; `zero` where the file says none. */
-static const Expr *first_state(const Layer *k, uint32_t i, int64_t cells, DType t, double zero)
+const Expr *lstm_first(const Layer *k, uint32_t i, int64_t cells, DType t, double zero)
 {
     const Build *b = &k->n->b;
     const Idx   *dims[2] = {k->N, idx_const(b->c->arith, cells)};
@@ -344,8 +339,8 @@ const Expr *lstm_in_integers(Layer *k)
 
     if (!read_integer(&l))
         return NULL;
-    first[0] = first_state(k, k->at->state, k->O, DT_I8, l.zero_state);
-    first[1] = first_state(k, k->at->memory, k->H, DT_I16, 0);
+    first[0] = lstm_first(k, k->at->state, k->O, DT_I8, l.zero_state);
+    first[1] = lstm_first(k, k->at->memory, k->H, DT_I16, 0);
     first[2] = data_part(&l);
     first[3] = build_zeros_of(b, DT_I8, 3, all);
     return tflite_rounds(k->n, k->T, 4, first, integer_round, &l, last) &&

@@ -55,6 +55,31 @@ bool        layer_any(const TfliteNode *n, uint32_t from, uint32_t to); /* input
  */
 bool        lstm_is_integer(const Layer *k);
 const Expr *lstm_in_integers(Layer *k);
+/* Tensor i between. */
+const TfliteTensor *lstm_between(const Layer *k, uint32_t i);
+/* Input i is quantized so, with one scale and, if it is symmetric, the zero point 0; so are those
+ * of n inputs that there are. */
+bool   lstm_is_of(const Layer *k, uint32_t i, DType t, bool symmetric);
+bool   lstm_are_of(const Layer *k, uint32_t from, uint32_t n, DType t);
+double lstm_scale(const Layer *k, uint32_t i); /* of an input */
+/* Input i as it is in the file, in i32; zeros if there is none. */
+const Expr *lstm_integers(const Layer *k, uint32_t i, int64_t cells);
+/* What a real limit is in that scale; 0: there is none. */
+double      lstm_limit(double limit, double scale, DType t);
+const Expr *lstm_limited(const Build *b, const Expr *x, double limit);
+/* (q - zero) W, q of 8 bits. */
+const Expr *lstm_sums(const Build *b, const Expr *q, double zero, const Expr *w);
+const Expr *lstm_words(const Build *b, const Expr *x); /* within 16 bits */
+/* x y / 2^bits, rounded. */
+const Expr *lstm_product(const Build *b, const Expr *x, const Expr *y, int bits);
+/* The first value of a state [N, cells]; `zero` where the file says none. */
+const Expr *lstm_first(const Layer *k, uint32_t i, int64_t cells, DType t, double zero);
+
+/* lstm_bytes.c: one step, of 8 bits throughout; and of the kernel BASIC. */
+bool        lstm_is_of_bytes(const Layer *k);
+const Expr *lstm_of_bytes(Layer *k);
+bool        lstm_is_basic_integer(const TfliteNode *n);
+bool        lstm_basic_in_integers(TfliteNode *n, int64_t H);
 
 /* As cells of that input are, if it is quantized. */
 const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x);

@@ -13,7 +13,8 @@
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
  *   functions.c pairs.c rows.c hybrid.c
- *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c svdf.c
+ *   where.c lookup.c hashtable.c detect.c recurrent.c lstm.c lstm_integer.c
+ *   lstm_bytes.c svdf.c
  *   complex.c random.c window.c volume.c stablehlo.c control.c
  *                converters by family
  *   variables.c  variables and states
@@ -25,7 +26,7 @@
  * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
  * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
  * the passes make integers of it.  Where the reference kernels compute in integers in a way of
- * their own (functions.c, pairs.c, rows.c, reduce.c, svdf.c, lstm_integer.c), so is it here.  What
+ * their own (functions.c, pairs.c, rows.c, reduce.c, svdf.c, lstm_*.c), so is it here.  What
  * only moves cells takes the integers as they are.  Weights of 8 bits of an operator in floats are
  * dequantized when the model is compiled.
  *

@@ -298,6 +298,53 @@ def words_lstm_kept(r):
 
 
 @model
+def step_lstm_bytes(r):
+    """One step of 8 bits throughout, all tensors between of scales and zero points of their own; its functions are those of floats."""
+    m = Model()
+    n, i = 3, 10
+    x = m.input("x", [n, i], "int8", scale=1 / 127, zero=2)
+    for name, h, o, fields in (("plain", 16, 7, {}), ("clipped", 40, 12, dict(cellClip=0.4, projClip=0.5))):
+        ins = [x] + [-1] * 23
+        for g in range(1, 4):
+            ins[1 + g], ins[5 + g] = int8(m, f"{name}_w{g}", r, (h, i), 0.8), int8(m, f"{name}_u{g}", r, (h, o), 0.7)
+            ins[12 + g] = m.const(r.integers(-900000, 900000, h).astype(np.int32), f"{name}_b{g}", scale=0.0005 / 1024)
+            ins[20 + g] = m.const(r.integers(800, 2500, h).astype(np.int16), f"{name}_n{g}", scale=0.0005)
+        ins[16] = int8(m, name + "_p", r, (o, h), 0.5)
+        ins[17] = m.const(r.integers(-90000, 90000, o).astype(np.int32), name + "_pb", scale=0.5 / 127 * 2.0**-15)
+        ins[18] = m.tensor(name + "_h", [n, o], "int8", scale=1 / 120, zero=-7, variable=True)
+        ins[19] = m.tensor(name + "_c", [n, h], "int16", scale=2.0**-15, variable=True)
+        m.op("LSTM", ins, m.output(name, [n, o], "int8", scale=1 / 120, zero=-7), "LSTMOptions", version=4, fusedActivationFunction=4, **fields)
+        zeros = 0, 3, -5, 0, 4, -2, 0, 1, 6, 0, -9, 2
+        m.graph.operators[-1].intermediates = [m.tensor(f"{name}_i{k}", [], "int8" if k % 3 else "int16", scale=(0.0006, 0.03 + k / 900, 0.02)[k % 3], zero=zeros[k])
+                                               for k in range(12)]
+    m.kept = variables(m)
+    return m, r.integers(-128, 128, (n, i)).astype(np.int8)
+
+
+@model
+def words_lstm_basic(r):
+    """The kernel BASIC, of u8 with a cell of 16 bits; its states are inputs, and tensors that it keeps."""
+    m = Model()
+    n, i = 3, 10
+    x = m.input("x", [n, i], "uint8", scale=1 / 128, zero=128)
+    feeds = [r.integers(0, 256, (n, i)).astype(np.uint8)]
+    for name, h, zero, kept in (("plain", 12, 113, False), ("kept", 17, 128, True)):
+        s, c = (dict(scale=1 / 128, zero=128), dict(scale=2.0**-11))
+        if kept:
+            h0, c0 = m.tensor(name + "_h", [n, h], "uint8", variable=True, **s), m.tensor(name + "_c", [n, h], "int16", variable=True, **c)
+        else:
+            h0, c0 = m.input(name + "_h", [n, h], "uint8", **s), m.input(name + "_c", [n, h], "int16", **c)
+            feeds += [r.integers(0, 256, (n, h)).astype(np.uint8), r.integers(-32768, 32768, (n, h)).astype(np.int16)]
+        w = m.const(r.integers(0, 256, (4 * h, i + h)).astype(np.uint8), scale=0.011, zero=zero)
+        b = m.const(r.integers(-9000, 9000, 4 * h).astype(np.int32), scale=0.011 / 128)
+        m.op("LSTM", [x, h0, w, b, c0], [m.output(name, [n, h], "uint8", **s), m.output(name + "_cell", [n, h], "int16", **c),
+                                         m.output(name + "_both", [n, i + h], "uint8", **s), m.output(name + "_gates", [n, 4 * h], "int16", scale=2.0**-12)],
+             "LSTMOptions", version=2, fusedActivationFunction=4, kernelType=1)
+    m.kept = variables(m)
+    return m, *feeds
+
+
+@model
 def run_lstm_hybrid(r):
     """Weights of 8 bits and data in floats, which are rounded row by row, the state, too."""
     m = Model()
