@@ -158,12 +158,18 @@ const Expr *block_quotient(Ctx *c, const Expr *e, const Expr *const *args, uint3
     return whole_blocks(e->type, block) ? broadcast(c, e, args, block, false) : NULL;
 }
 
-/* Cells of one row of numbers, by blocked positions; surplus lanes would be some of them. */
+/* Rows or columns of an image, by a vector of them.  Or cells of one row of numbers, by blocked
+ * positions; surplus lanes would be some of them. */
 const Expr *block_take(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
-    return args[0]->type->n == 1 && args[1]->type->n == 5 && any_lanes(e, block)
-               ? same_call(c, e, args)
-               : NULL;
+    TakeAttrs *a = DUP_ARRAY(c->arena, ATTRS(TakeAttrs, e), 1);
+
+    if (args[0]->type->n == 1 && args[1]->type->n == 5 && any_lanes(e, block))
+        return same_call(c, e, args);
+    if (args[0]->type->n != 5 || args[1]->type->n != 1 || a->batch_dims)
+        return NULL;
+    a->axis = axis_of(a->axis, 4);
+    return a->axis >= 2 ? expr_call(c, call_op(e), 2, args, a, e->loc) : NULL;
 }
 
 /* One number beside each channel. */
