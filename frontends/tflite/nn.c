@@ -182,6 +182,24 @@ bool tflite_depthwise_conv(TfliteNode *n)
            tflite_image_done(n, with_bias(n, product(n, x, w, &win, in), 0, 1, 2, 1));
 }
 
+/* .. of images that are rounded from end to end if the weights are of 8 bits. */
+static const Expr *transposed_product(TfliteNode *n, const Expr *x, const Expr *w,
+                                      const Conv2dTransposeAttrs *a)
+{
+    static const int64_t axes[] = {1, 2, 3};
+    const Build         *b = &n->b;
+    TfliteRows           rows;
+
+    if (!w || !tflite_is_quantized(tflite_in(n, 1)) || dtype_is_float(expr_dtype(w)))
+        return build2(b, "nn.conv2d_transpose", x, w, a);
+    if (!tflite_by_range(b, x, COUNT(axes), axes, true, &rows))
+        return NULL;
+    x = build2(b, "nn.conv2d_transpose", build_sub(b, rows.q, rows.zero), build_cast(b, w, DT_I32),
+               a);
+    rows.zero = NULL;
+    return tflite_hybrid_sums(b, x, &rows, w, tflite_unit_scales(n, 1, IMAGE_RANK));
+}
+
 /* Input 0 is the shape of the result, 1 the weights [O, H, W, I], 2 the data. */
 bool tflite_transpose_conv(TfliteNode *n)
 {
@@ -193,7 +211,7 @@ bool tflite_transpose_conv(TfliteNode *n)
     Ints                  shape;
 
     if (!tflite_ints(n, 0, &shape) || !(x = tflite_image(n, 2)) || !tflite_rank(n, 1, 4, 4) ||
-        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, false, &channels)))
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, 2, 1, 0), &channels)))
         return false;
     if (shape.n != 4 || build_dim(b, w, 0) != build_dim(b, x, 1))
         return tflite_error(n, E_IMPORT,
@@ -220,8 +238,7 @@ bool tflite_transpose_conv(TfliteNode *n)
     a->output_padding = ints_dup(b->c, extra, 2);
     a->channels = build_dim(b, w, 1);
     a->kernel_size = ints_dup(b->c, kernel, 2);
-    return tflite_image_done(n,
-                             with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a), 2, 1, 3, 1));
+    return tflite_image_done(n, with_bias(n, transposed_product(n, x, w, a), 2, 1, 3, 1));
 }
 
 /* Rows of k cells times weights [units, k]; what the rows are of is flattened unless keep_num_dims.
@@ -265,22 +282,63 @@ bool tflite_fully_connected(TfliteNode *n)
     return tflite_done(n, tflite_activate(n, y));
 }
 
-bool tflite_batch_matmul(TfliteNode *n)
+static const Expr *matmul(TfliteNode *n, const Expr *x, const Expr *y, bool adj_x, bool adj_y)
 {
     const Build      *b = &n->b;
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
     MatmulAttrs      *m = ATTRS(b, MatmulAttrs);
 
+    if (!x || !y)
+        return NULL;
+    a->transpose_a = m->transpose_a = adj_x;
+    a->transpose_b = m->transpose_b = adj_y;
+    if (expr_rank(x) == 2 && expr_rank(y) == 2)
+        return build2(b, "nn.matmul", x, y, m);
+    if (expr_rank(x) == 2)
+        x = build_expand_dims(b, x, 0, 1);
+    if (expr_rank(y) == 2)
+        y = build_expand_dims(b, y, 0, 1);
+    return build2(b, "nn.batch_matmul", x, y, a);
+}
+
+/* Rows of x are rounded by their ranges.  A unit is a column of w, or a row if adj_y says so. */
+static const Expr *hybrid_matmul(TfliteNode *n, bool adj_x, bool adj_y)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *w = build_cast(b, n->in[1], DT_I32), *y, *sums;
+    uint32_t     rank = expr_rank(x);
+    int64_t      last = rank - 1, axes[MAX_RANK], along;
+    TfliteRows   rows;
+
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = i + 2 < rank ? i : 2 * rank - 3 - i;
+    if (adj_x)
+        x = build_transpose(b, x, rank, axes);
+    if (!x || !w ||
+        !tflite_by_range(b, x, 1, &last, tflite_int(n, "asymmetric_quantize_inputs"), &rows))
+        return NULL;
+    y = matmul(n, rows.q, w, false, adj_y);
+    if (rows.zero) {
+        along = expr_rank(w) - (adj_y ? 1 : 2);
+        sums = build_reduce(b, "sum", w, 1, &along, false);
+        sums = sums ? build_expand_dims(b, sums, expr_rank(w) - 2, 1) : NULL;
+        y = build_sub(b, y, build_mul(b, rows.zero, sums));
+    }
+    return build_mul(b, build_cast(b, y, DT_F32),
+                     build_mul(b, rows.scale, tflite_unit_scales(n, 1, 2)));
+}
+
+bool tflite_batch_matmul(TfliteNode *n)
+{
+    bool     adj_x = tflite_int(n, "adj_x"), adj_y = tflite_int(n, "adj_y");
+    uint32_t rank;
+
     if (!tflite_rank(n, 0, 2, MAX_RANK) || !tflite_rank(n, 1, 2, MAX_RANK))
         return false;
-    a->transpose_a = m->transpose_a = tflite_int(n, "adj_x");
-    a->transpose_b = m->transpose_b = tflite_int(n, "adj_y");
-    if (expr_rank(n->in[0]) == 2 && expr_rank(n->in[1]) == 2)
-        return tflite_done(n, build2(b, "nn.matmul", n->in[0], n->in[1], m));
-    for (uint32_t i = 0; i < 2; i++)
-        if (expr_rank(n->in[i]) == 2)
-            n->in[i] = build_expand_dims(b, n->in[i], 0, 1);
-    return tflite_done(n, build2(b, "nn.batch_matmul", n->in[0], n->in[1], a));
+    rank = expr_rank(n->in[1]);
+    if (tflite_is_hybrid(n, 0, 1, rank - (adj_y ? 2 : 1)))
+        return tflite_done(n, hybrid_matmul(n, adj_x, adj_y));
+    return tflite_done(n, matmul(n, tflite_value(n, 0), tflite_value(n, 1), adj_x, adj_y));
 }
 
 /* ---- softmax and norms ---------------------------------------------------------------------------- */

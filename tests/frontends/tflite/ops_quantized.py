@@ -396,6 +396,41 @@ def run_dynamic_range_images(r):
     return m, q, np.abs(f32(r, 2, 7, 6, 4, hi=3))
 
 
+@model
+def run_dynamic_range_products(r):
+    """Products of matrices, whose rows are rounded, and transposed convolutions, of which images are."""
+    m = Model()
+    x, y, z = m.input("x", [3, 5, 12]), m.input("y", [5, 12]), m.input("z", [2, 5, 4, 6])
+
+    def product(name, of, shape, to, each, **fields):
+        units = 1 if fields.get("adjY") else 2
+        scale, axis = (r.uniform(0.001, 0.02, shape[units - 3]), len(shape) + units - 3) if each else (0.01, 0)
+        w = m.const(r.integers(-127, 128, shape).astype(np.int8), scale=scale, axis=axis)
+        m.op("BATCH_MATMUL", [of, w], m.output(name, to), "BatchMatMulOptions", version=4, **fields)
+    product("alone", x, (12, 7), [3, 5, 7], False)
+    product("columns", x, (12, 7), [3, 5, 7], True, asymmetricQuantizeInputs=True)
+    product("batches", x, (3, 12, 7), [3, 5, 7], False, asymmetricQuantizeInputs=True)
+    product("one", y, (3, 7, 12), [3, 5, 7], False, adjY=True)
+    product("transposed", x, (7, 12), [3, 5, 7], True, adjY=True, asymmetricQuantizeInputs=True)
+    product("rows", y, (5, 7), [12, 7], False, adjX=True)
+    product("both", x, (7, 5), [3, 12, 7], False, adjX=True, adjY=True, asymmetricQuantizeInputs=True)
+
+    def transposed(name, size, stride, padding, each, bias, act=0):
+        shape = [2, *size, 4]
+        w = m.const(r.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8), scale=r.uniform(0.001, 0.02, 4) if each else 0.01)
+        ins = [m.const(np.int32(shape)), w, z] + ([m.const(f32(r, 4))] if bias else [])
+        m.op("TRANSPOSE_CONV", ins, m.output(name, shape), "TransposeConvOptions", padding=padding, strideH=stride, strideW=stride, version=4 if act else 3,
+             fusedActivationFunction=act)
+    transposed("up", (10, 8), 2, 0, True, True)
+    transposed("valid", (11, 9), 2, 1, False, False)
+    transposed("relu", (5, 4), 1, 0, True, True, 1)
+    q, p = f32(r, 3, 5, 12), f32(r, 2, 5, 4, 6)
+    q[1] += 1.5
+    q[2, 1:3] -= 4
+    p[1] += 2
+    return m, q, f32(r, 5, 12, lo=-3), p
+
+
 def sparse(m, name, w, block=None):
     """w of two dimensions by rows of columns that are not 0, in blocks of `block` columns."""
     rows, columns = w.shape
