@@ -11,7 +11,7 @@ enum { PART_BITS = 10, PARTS = 1 << PART_BITS, MOST_SIDE = 1 << 14 };
 enum { FINEST = 128 }; /* parts of a cell, of which products of two and a byte fit a float */
 
 static const Expr *resized(TfliteNode *n, const Expr *x, const char *method, const char *half_pixel,
-                           const char *rounding, int64_t parts)
+                           const char *rounding)
 {
     const Build   *b = &n->b;
     Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
@@ -25,7 +25,6 @@ static const Expr *resized(TfliteNode *n, const Expr *x, const char *method, con
         return tflite_error(n, E_IMPORT, "both align_corners and half_pixel_centers");
     a->method = method;
     a->rounding_method = rounding;
-    a->parts = parts;
     a->coordinate_transformation_mode = corners ? "align_corners"
                                         : half  ? half_pixel
                                                 : "asymmetric";
@@ -158,7 +157,7 @@ bool tflite_resize_bilinear(TfliteNode *n)
 
     if (!is_of_steps(n, &size) || size.at[0] < 1 || size.at[1] < 1 ||
         (tflite_int(n, "align_corners") && tflite_int(n, "half_pixel_centers")))
-        return tflite_done(n, resized(n, tflite_image(n, 0), "linear", "half_pixel", "floor", 0));
+        return tflite_done(n, resized(n, tflite_image(n, 0), "linear", "half_pixel", "floor"));
     return expr_dtype(n->in[0]).code == DT_INT || has_few_digits(n, size) ? between_parts(n, size)
                                                                           : between_floats(n, size);
 }
@@ -169,5 +168,5 @@ bool tflite_resize_nearest(TfliteNode *n)
     const char *rounding = tflite_int(n, "align_corners") ? "round_prefer_ceil" : "floor";
 
     return tflite_done(
-        n, resized(n, tflite_image(n, 0), "nearest_neighbor", "tf_half_pixel_for_nn", rounding, 0));
+        n, resized(n, tflite_image(n, 0), "nearest_neighbor", "tf_half_pixel_for_nn", rounding));
 }

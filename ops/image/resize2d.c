@@ -9,9 +9,6 @@
  * simplest one that rounds to it.  Where a run decides sizes, a, b and d are forms, numbers if the
  * sizes have a fixed ratio.
  *
- * Integers are interpolated in integers, where positions are rounded to whole `parts` of a cell:
- * the result is parts * parts times what lies there.
- *
  *     %rows[n, c, h, x] = %d[n, c, h, x0] * (1 - f) + %d[n, c, h, x1] * f
  *     %out[n, c, y, x] = %rows[n, c, y0, x] * (1 - g) + %rows[n, c, y1, x] * g */
 #include "ops/common.h"
@@ -131,22 +128,6 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, const
     return true;
 }
 
-/* Positions in whole parts of a cell: the step from cell to cell is rounded, half up. */
-static bool in_parts(Ctx *c, Loc loc, int64_t parts, const Idx *size, uint32_t i, Resize *r)
-{
-    int64_t out, in, a, b, d, step;
-
-    if (r->method != LINEAR || parts < 2 || parts > 1 << 14 || !idx_is_const(size, &out) ||
-        !idx_is_const(r->in[i], &in) || in > 1 << 14 || out > 1 << 14 ||
-        !idx_is_const(r->a[i], &a) || !idx_is_const(r->b[i], &b) || !idx_is_const(r->d[i], &d))
-        return error_at(c, E_TYPE, loc, "positions in %lld parts of a cell", (long long)parts);
-    step = (parts * a + d / 2) / d;
-    r->a[i] = idx_const(c->arith, step);
-    r->b[i] = idx_const(c->arith, b != 0 ? step / 2 - parts / 2 : 0);
-    r->d[i] = idx_const(c->arith, parts);
-    return true;
-}
-
 static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Resize *r)
 {
     static const char *const methods[] = {"nearest_neighbor", "linear", "cubic"};
@@ -163,7 +144,7 @@ static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Re
         return false;
     if (a->scales.n && a->scales.n != 2)
         return error_at(c, E_TYPE, loc, "'scales' must have 2 numbers, not %u", a->scales.n);
-    if (method != NEAREST && !dtype_is_float(t->dtype) && !a->parts)
+    if (method != NEAREST && !dtype_is_float(t->dtype))
         return error_at(c, E_TYPE, loc, "interpolation of %s", dtype_text(c, t->dtype));
     *r =
         (Resize){.method = (Method)method, .rounding = (Rounding)rounding, .alpha = a->cubic_alpha};
@@ -171,8 +152,7 @@ static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Re
         r->in[i] = t->dims[i + 2];
         if (r->in[i]->lo < 1 || idx_usual(r->in[i]) > INT32_MAX)
             return error_at(c, E_TYPE, loc, "resizing of %s", type_text(c, t));
-        if (!positions(c, loc, a, i, a->size.at[i], r) ||
-            (a->parts && !in_parts(c, loc, a->parts, a->size.at[i], i, r)))
+        if (!positions(c, loc, a, i, a->size.at[i], r))
             return false;
     }
     return true;
@@ -228,12 +208,11 @@ static const Idx *nearest(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
 /* Weights of the cells floor(x) - taps/2 + 1 .. of one dimension. */
 static void weights(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *num, const Prim **w)
 {
-    bool        whole = !dtype_is_float(t);
-    const Prim *all = te_number(c, t, r->d[i]), *one = whole ? all : prim_num(c, t, 1);
-    const Prim *f = te_number(c, t, idx_mod(c->arith, num, r->d[i]));
-    double      a = r->alpha;
+    const Prim *one = prim_num(c, t, 1);
+    const Prim *f =
+        prim_div(c, te_number(c, t, idx_mod(c->arith, num, r->d[i])), te_number(c, t, r->d[i]));
+    double a = r->alpha;
 
-    f = whole ? f : prim_div(c, f, all);
     if (r->method == LINEAR) {
         w[0] = prim_sub(c, one, f);
         w[1] = f;
