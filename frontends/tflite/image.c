@@ -31,18 +31,21 @@ static const Expr *resized(TfliteNode *n, const Expr *x, const char *method, con
     return build1(b, "image.resize2d", x, a);
 }
 
-/* Integers, all alike, of sizes that are known. */
-static bool is_of_steps(const TfliteNode *n, Ints *size)
+/* Sizes are known, and what a converter may ask for. */
+static bool is_of_sides(const TfliteNode *n, Ints *size)
 {
     const Expr *x = n->in[0];
     int64_t     dim;
     bool        fit = expr_rank(x) == IMAGE_RANK;
 
     for (uint32_t i = 1; fit && i < IMAGE_RANK; i++)
-        fit = type_dim(x->type, i, &dim) && dim <= MOST_SIDE;
-    return fit && dtype_is_int(expr_dtype(x)) && tflite_steps_alike(n) &&
-           expr_ints(n->b.c, n->in[1], size) && size->n == 2 && size->at[0] <= MOST_SIDE &&
-           size->at[1] <= MOST_SIDE;
+        fit = type_dim(x->type, i, &dim) && dim >= 1 && dim <= MOST_SIDE;
+    if (!fit || (tflite_int(n, "align_corners") && tflite_int(n, "half_pixel_centers")) ||
+        !expr_ints(n->b.c, n->in[1], size) || size->n != 2)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        fit &= size->at[i] >= 1 && size->at[i] <= MOST_SIDE;
+    return fit;
 }
 
 /* From cell to cell: of so many cells of the image, that many of the result. */
@@ -155,18 +158,52 @@ bool tflite_resize_bilinear(TfliteNode *n)
 {
     Ints size;
 
-    if (!is_of_steps(n, &size) || size.at[0] < 1 || size.at[1] < 1 ||
-        (tflite_int(n, "align_corners") && tflite_int(n, "half_pixel_centers")))
+    if (!is_of_sides(n, &size) || !dtype_is_int(expr_dtype(n->in[0])) || !tflite_steps_alike(n))
         return tflite_done(n, resized(n, tflite_image(n, 0), "linear", "half_pixel", "floor"));
     return expr_dtype(n->in[0]).code == DT_INT || has_few_digits(n, size) ? between_parts(n, size)
                                                                           : between_floats(n, size);
 }
 
+/* The cells along one dimension that are nearest by positions in floats; `other`: some are not so
+ * by those without rounding, which are fractions. */
+static const Expr *nearest(const TfliteNode *n, uint32_t i, int64_t out, bool *other)
+{
+    const Build *b = &n->b;
+    int32_t     *at = NEW_ARRAY(b->c->arena, int32_t, (size_t)out);
+    bool    corners = tflite_int(n, "align_corners"), half = tflite_int(n, "half_pixel_centers");
+    float   step;
+    int64_t from, to, last = build_dim(b, n->in[0], 1 + i) - 1;
+
+    step_of(n, i, out, &from, &to);
+    step = (float)from / (float)to;
+    for (int64_t y = 0; y < out; y++) {
+        float   place = ((float)y + (half ? 0.5F : 0)) * step;
+        int64_t exact = ((2 * y + half) * from + (corners ? to : 0)) / (2 * to);
+
+        place = corners ? roundf(place) : floorf(place);
+        at[y] = (int32_t)fmin((double)place, (double)last);
+        *other |= at[y] != (exact < last ? exact : last);
+    }
+    return build_const(b, DT_I32, 1, &out, at);
+}
+
 /* The cell that holds the position, but with align_corners the nearest. */
 bool tflite_resize_nearest(TfliteNode *n)
 {
-    const char *rounding = tflite_int(n, "align_corners") ? "round_prefer_ceil" : "floor";
+    const Build *b = &n->b;
+    const char  *rounding = tflite_int(n, "align_corners") ? "round_prefer_ceil" : "floor";
+    bool         other = false;
+    const Expr  *x, *at[2];
+    Ints         size;
 
-    return tflite_done(
-        n, resized(n, tflite_image(n, 0), "nearest_neighbor", "tf_half_pixel_for_nn", rounding));
+    if (is_of_sides(n, &size)) {
+        for (uint32_t i = 0; i < 2; i++)
+            at[i] = nearest(n, i, size.at[i], &other);
+        if (other) {
+            x = tflite_steps_alike(n) ? tflite_integer_image(n, 0) : tflite_image(n, 0);
+            return tflite_done(n, build_take(b, build_take(b, x, at[0], 2), at[1], 3));
+        }
+    }
+    x = tflite_image(n, 0);
+    return tflite_done(n, resized(n, x, "nearest_neighbor", "tf_half_pixel_for_nn", rounding));
 }

@@ -107,7 +107,7 @@ def run_resize(r):
     m = Model()
     x = m.input("x", [1, 4, 5, 2])
     for op, options in [("RESIZE_BILINEAR", "ResizeBilinearOptions"), ("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions")]:
-        for size in [(8, 10), (7, 3)]:
+        for size in [(8, 10), (7, 3), (41, 3), (75, 3)]:  # the last two: positions that f32 rounds to another cell
             for corners, half in [(False, False), (True, False), (False, True)]:
                 m.op(op, [x, m.const(np.int32(size))], m.output(f"{op}_{size[0]}_{corners:d}{half:d}", [1, *size, 2]), options,
                      alignCorners=corners, halfPixelCenters=half, version=3)

@@ -333,7 +333,8 @@ def resized(r, dtype):
     m = Model()
     x = m.input("x", shape, dtype, scale=k.scale, zero=k.zero)
     for name, size, half, corners in (("half", (6, 8), True, False), ("plain", (7, 5), False, False), ("corners", (5, 9), False, True), ("less", (2, 3), True, False),
-                                      ("odd", (13, 11), True, False), ("odd_corners", (8, 7), False, True), ("one", (1, 1), False, True)):
+                                      ("odd", (13, 11), True, False), ("odd_corners", (8, 7), False, True), ("one", (1, 1), False, True),
+                                      ("floats", (2, 41), True, False), ("floats_corners", (2, 75), False, True)):
         for op in ("BILINEAR", "NEAREST_NEIGHBOR"):
             m.op("RESIZE_" + op, [x, m.const(np.int32(size))], m.output(op + "_" + name, [2, *size, 5], dtype, scale=k.scale, zero=k.zero),
                  "Resize" + op.title().replace("_", "") + "Options", halfPixelCenters=half, alignCorners=corners, version=3)
