@@ -328,6 +328,15 @@ static const Expr *hybrid_matmul(TfliteNode *n, bool adj_x, bool adj_y)
                      build_mul(b, rows.scale, tflite_unit_scales(n, 1, 2)));
 }
 
+/* Of two operands of 8 bits a result of 32 is the sums, whatever the zero points are. */
+static bool is_of_sums(const TfliteNode *n)
+{
+    DType t;
+
+    return tflite_dtype(tflite_out(n, 0)->type, &t) && dtype_eq(t, DT_I32) &&
+           dtype_eq(expr_dtype(n->in[0]), DT_I8) && dtype_eq(expr_dtype(n->in[1]), DT_I8);
+}
+
 bool tflite_batch_matmul(TfliteNode *n)
 {
     bool     adj_x = tflite_int(n, "adj_x"), adj_y = tflite_int(n, "adj_y");
@@ -338,6 +347,9 @@ bool tflite_batch_matmul(TfliteNode *n)
     rank = expr_rank(n->in[1]);
     if (tflite_is_hybrid(n, 0, 1, rank - (adj_y ? 2 : 1)))
         return tflite_done(n, hybrid_matmul(n, adj_x, adj_y));
+    if (is_of_sums(n))
+        return tflite_done(n, matmul(n, build_cast(&n->b, n->in[0], DT_I32),
+                                     build_cast(&n->b, n->in[1], DT_I32), adj_x, adj_y));
     return tflite_done(n, matmul(n, tflite_value(n, 0), tflite_value(n, 1), adj_x, adj_y));
 }
 

@@ -106,6 +106,7 @@ def step_dense(r):
          fusedActivationFunction=1)
     y = m.const(r.integers(-127, 128, (8, 4)).astype(np.int8), scale=0.03, zero=2)
     m.op("BATCH_MATMUL", [x, y], m.output("product", [3, 4], "int8", scale=0.2, zero=1), "BatchMatMulOptions", version=2)
+    m.op("BATCH_MATMUL", [x, y], m.output("sums", [3, 4], "int32", scale=0.05 * 0.03), "BatchMatMulOptions", version=2)
     return m, steps(r, (3, 8), "int8")
 
 
