@@ -478,3 +478,55 @@ def run_sparse(r):
     m.op("FULLY_CONNECTED", [x, sparse(m, "v", v, 4), -1], m.output("z", [3, 5]), "FullyConnectedOptions", version=8)
     m.results = {"y": q @ w.astype(np.float32).T, "z": q @ v.astype(np.float32).T}
     return m, q
+
+
+# ---- corners of products ----
+
+def product_corners(r, dtype):
+    """Convolutions and matrix products of all activations, of zero points at the ends, with results that leave their range."""
+    m, wide, bytes_ = Model(), dtype == "int16", dtype == "uint8"
+    i, reach = np.iinfo(dtype), 18000 if wide else 74
+    feeds, of_weights = [], "uint8" if bytes_ else "int8"
+
+    def zero(at):
+        return 0 if wide else (i.min, i.max, i.min + 11, (i.min + i.max + 1) // 2)[at % 4]
+
+    def product(op, name, shape, w, to, cells, k, act, bias=True, axis=0, options=None, version=3, **fields):
+        """cells: that a result sums up; the result's range is a part of theirs, or larger."""
+        units, each = w[axis], not bytes_ and k % 3 != 2 and op != "FULLY_CONNECTED"
+        sx = 0.02 if not wide else 0.0001
+        sw = r.uniform(0.002, 0.04, units if each else 1).astype(np.float32)
+        sums = sx * sw.mean() * reach * 74 * cells**0.5
+        x = m.input(name + "_x", shape, dtype, scale=sx, zero=zero(k))
+        weights = m.const(np.maximum(steps(r, w, of_weights), 0 if bytes_ else -127), scale=sw, zero=zero(k + 1) if bytes_ else 0, axis=axis)
+        b = [m.const((r.uniform(-1, 1, units) * sums / (sx * sw.mean())).astype(np.int64 if wide else np.int32), scale=np.float32(sx) * sw)] if bias else []
+        y = m.output(name, to, dtype, scale=sums / (32768 if wide else 128) * (0.2, 0.6, 1.7)[k % 3], zero=zero(k + 2))
+        ins = [m.const(np.int32(to)), weights, x] if op == "TRANSPOSE_CONV" else [x, weights]
+        m.op(op, ins + b, y, options, version=version, fusedActivationFunction=act, **fields)
+        feeds.append(steps(r, shape, dtype))
+    for k in range(6):
+        act, stride = (0, 1, 3, 2, 0, 1)[k], 1 + k % 2
+        side = 7 if stride == 1 else 4
+        product("CONV_2D", f"conv{k}", [1, 7, 7, 5], (6, 3, 3, 5), [1, side, side, 6], 45, k, act, options="Conv2DOptions", version=4 if wide else 3, padding=0,
+                strideH=stride, strideW=stride)
+        product("DEPTHWISE_CONV_2D", f"depthwise{k}", [2, 7, 6, 4], (1, 3, 2, 8), [2, 5, 5, 8], 6, k + 1, act, axis=3, options="DepthwiseConv2DOptions", version=5 if wide else 3,
+                padding=1, strideH=1, strideW=1, depthMultiplier=2)
+        product("FULLY_CONNECTED", f"dense{k}", [3, 50], (9, 50), [3, 9], 50, k + 2, act, options="FullyConnectedOptions", version=7 if wide else 4 - 3 * bytes_)
+        product("TRANSPOSE_CONV", f"transposed{k}", [1, 4, 3, 5], (6, 3, 3, 5), [1, 8, 6, 6], 11, k, act, bias=k % 2 == 0, options="TransposeConvOptions",
+                version=4 if act else 3, padding=0, strideH=2, strideW=2)
+    return m, *feeds
+
+
+@model
+def step_products_8(r):
+    return product_corners(r, "int8")
+
+
+@model
+def step_products_u8(r):
+    return product_corners(r, "uint8")
+
+
+@model
+def step_products_16(r):
+    return product_corners(r, "int16")
