@@ -9,7 +9,8 @@
  * 16 lanes: 16 loads, 64 shuffles, 16 stores.  Lanes that are numbers (surplus channels) are rows
  * of that number; a tile need not be square.  Such vectors may be parts of formulas (a sum that is
  * turned, a tile that something is added to), in which each is turned for itself.  What is stored
- * must not be what is loaded: statements are no longer in order. */
+ * must not be what is loaded: statements are no longer in order.  A sum in a register, which each
+ * of them adds to, may: what lies across is in memory. */
 #include "backends/llvm/llvm.h"
 
 enum { QUARTER = 4, MOST = 16 }; /* lanes of 16 bytes; lanes of the widest vector */
@@ -72,7 +73,8 @@ static TileColumns columns(Gen *g, const Stmt *s)
     if (c.fails)
         return c;
     c.stored = memory_of(d->buffer);
-    stmt_visit(s, &(TirVisit){.user = &c, .prim = see_load});
+    if (d->buffer->scope != SCOPE_REG)
+        stmt_visit(s, &(TirVisit){.user = &c, .prim = see_load});
     if (!c.fails)
         find_columns(g, d->value, &c);
     return c;
@@ -272,7 +274,12 @@ uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s)
         for (uint32_t k = 0; k < m; k++)
             gen_know(g, c[k].at[i], v[k]);
     }
-    for (uint32_t k = 0; k < m; k++)
+    for (uint32_t k = 0; k < m; k++) {
+        GenMark mark = gen_mark(g);
+
         gen_store(g, &s[k]->u.store);
+        mark.block = g->block.keys.n;
+        gen_drop(g, mark); /* a sum in a register is another one in the next statement */
+    }
     return m;
 }

@@ -11,7 +11,7 @@
  *   dot.c        both for 8-bit integers
  *   attention.c  two products with softmax between them  linear_attention.c  by a state
  *   pool.c       pooling
- *   reduce.c     softmax, norms, reductions
+ *   reduce.c     softmax, norms, reductions            short_rows.c  of rows as lanes
  *   recurrent.c  LSTM, GRU, RNN                        scan.c  running sums
  *   transpose.c  what lies across its operand: tiles turned in registers
  *   tile.c       the register tile of all products
@@ -220,6 +220,12 @@ int64_t best_sums(Sched *s, const char *block, bool along);
 void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dims);
 /* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
 void vector_sum(Sched *s, const char *block, int64_t chains);
+/* A reduction along the dimension whose cells lie side by side. */
+bool sums_rows(const Sched *s, const char *block);
+/* Do all stages go along so many leading dimensions, whose rows are shorter than a vector or hardly
+ * longer?  These with rows as lanes (short_rows.c). */
+bool has_short_rows(Sched *s, const char *const *names, uint32_t n, uint32_t rows);
+bool short_rows_marks(Sched *s, const char *const *names, uint32_t n, uint32_t rows);
 /* Cells of so many innermost dimensions; these as one loop where that can be, else the innermost,
  * with its cells; that as vectors. */
 int64_t line_cells(const Sched *s, const char *block, uint32_t dims);

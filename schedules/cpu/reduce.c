@@ -215,8 +215,7 @@ static void innermost_prim(void *user, const Prim *p)
         u->found |= idx_uses(p->u.load.index[innermost_dim(p->u.load.buffer)], u->along);
 }
 
-/* A reduction along the dimension whose cells lie side by side. */
-static bool sums_rows(const Sched *s, const char *block)
+bool sums_rows(const Sched *s, const char *block)
 {
     const Stmt      *b = sched_block(s, block);
     const BlockData *d = &b->u.block;
@@ -409,6 +408,7 @@ static void column_stages(Sched *s, const char *const *names, uint32_t n, int64_
 typedef struct {
     SumSizes at[64];
     uint32_t n;
+    bool     can_beside, beside; /* rows are lanes */
     int64_t  chains;
 } SumsPlan;
 
@@ -416,13 +416,14 @@ static void decide_sums(Sched *s, void *plan)
 {
     SumsPlan *p = plan;
 
-    p->chains = p->n ? pick_sums(s, p->at, p->n) : 1;
+    p->beside = p->can_beside && pick_bool(s, "beside", true);
+    p->chains = p->n && !p->beside ? pick_sums(s, p->at, p->n) : 1;
 }
 
 /* Stages share so many loops over rows. */
-static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_t rows)
+static SumsPlan sums_of(Sched *s, const char *const *names, uint32_t n, uint32_t rows, bool beside)
 {
-    SumsPlan p = {0};
+    SumsPlan p = {.can_beside = beside};
 
     for (uint32_t i = 0; i < n; i++)
         if (sched_block(s, names[i])->u.block.nreduce && p.n < COUNT(p.at))
@@ -430,7 +431,7 @@ static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_
                                     n == 1 ? sums_rows(s, names[i]) || sums_by_turns(s, names[i])
                                            : !sums_columns(s, names[i], rows));
     sched_decide(s, decide_sums, &p);
-    return p.chains;
+    return p;
 }
 
 /* ---- stages of columns ----------------------------------------------------------------------------- */
@@ -586,11 +587,15 @@ void sched_rows(Sched *s)
     }
     const BlockData *l = &sched_block(s, last)->u.block;
     ColumnStages     columns = {0};
+    uint32_t         shared = n > 1 ? rows : l->nspatial;
     if (n > 1 && rows >= l->nspatial && l->nspatial) {
         columns = columns_of(s, names, n);
         rows = columns.rows;
     }
-    int64_t chains = chains_of(s, names, n, n == 1 ? 0 : rows);
+    SumsPlan p = sums_of(s, names, n, n == 1 ? 0 : rows, has_short_rows(s, names, n, shared));
+    int64_t  chains = p.chains;
+    if (p.beside && short_rows_marks(s, names, n, shared))
+        return;
     if (n == 1 && (sums_rows(s, last) || sums_by_turns(s, last))) {
         sum_of_rows(s, last, chains);
         return;

@@ -22,13 +22,14 @@ def normalization():
         return ((x - m) / np.sqrt(v + 1e-5) * g + b).astype(np.float32)
     case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [F(2, 3, 7), F(7), F(7)], ln, 1e-5)
     case("nn.layer_norm", "nn.layer_norm(%0, %1, %2, axis=1)", [F(2, 3, 4), F(3, 4), F(3, 4)], lambda x, g, b: ln(x, g, b, 1), 1e-5)
+    case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [F(37, 6), F(6), F(6)], ln, 1e-5)
 
     def softmax(x, axis, log=False):
         x = x.astype(np.float64)
         x = x - x.max(axis, keepdims=True)
         s = np.exp(x).sum(axis, keepdims=True)
         return (x - np.log(s) if log else np.exp(x) / s).astype(np.float32)
-    for axis, shape in ((-1, (3, 7)), (1, (2, 5, 3)), (0, (4,)), (-1, (1, 2, 3, 9))):
+    for axis, shape in ((-1, (3, 7)), (1, (2, 5, 3)), (0, (4,)), (-1, (1, 2, 3, 9)), (-1, (2, 19, 5)), (-1, (35, 1))):
         case("nn.softmax", f"nn.softmax(%0, axis={axis})", [F(*shape, lo=-9, hi=90)], lambda x: softmax(x, axis), 1e-5)
         case("nn.log_softmax", f"nn.log_softmax(%0, axis={axis})", [F(*shape, lo=-9, hi=90)], lambda x: softmax(x, axis, True), 1e-5)
 

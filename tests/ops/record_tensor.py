@@ -259,6 +259,8 @@ def reductions():
     case("max", "max(%0)", [V("i64", -(2 ** 63), 5 - 2 ** 63)], np.max)
     case("min", "min(%0)", [V("u8", 255, 255)], np.min)
     case("sum", "sum(%0, axis=[0])", [V("i64", 1 << 40, 7, -3)], np.sum)
+    for name, fn, tol in (("sum", np.sum, 1e-6), ("mean", np.mean, 1e-6), ("max", np.max, 0), ("min", np.min, 0)):
+        case(name, f"{name}(%0, axis=[2])", [F(3, 13, 7)], lambda v: fn(v, 2), tol)
     t = [In("bool", 3, 2, vals=[1, 0, 1, 1, 0, 0])]
     case("all", "all(%0, axis=[1])", t, lambda v: v.all(1))
     case("any", "any(%0, axis=[1])", t, lambda v: v.any(1))
