@@ -210,9 +210,10 @@ double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int6
 /* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
  * ahead. */
 double hidden_cycles(const Machine *m, double chain, double operations);
-/* Cycles of counting rounds; of cells that lie apart, loaded one by one; as tiles that are turned
- * in registers; as rows by turns that are shuffled together. */
+/* Cycles of counting rounds; of indices that become positions; of cells that lie apart, loaded one
+ * by one; as tiles that are turned in registers; as rows by turns that are shuffled together. */
 double rounds_cycles(double rounds);
+double position_cycles(double positions);
 double gather_cycles(const Machine *m, double cells);
 double turn_cycles(const Machine *m, int64_t lanes, double cells);
 double weave_cycles(const Machine *m, int64_t lanes, double cells, int64_t rows);

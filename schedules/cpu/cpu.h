@@ -15,7 +15,7 @@
  *   recurrent.c  LSTM, GRU, RNN                        scan.c  running sums
  *   transpose.c  what lies across its operand: tiles turned in registers
  *   tile.c       the register tile of all products
- *   injective.c  the rest
+ *   injective.c  the rest                              positions.c  of which memory says some
  *   divide.c     loops that threads divide */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
@@ -255,6 +255,16 @@ bool turn_marks(Sched *s, const char *block, bool parallel);
 /* Blocks of channels that a plain operand does not fill, as bytes are that are not turned: cut off,
  * so that the others ask no lane whether it has a cell (transpose.c). */
 void surplus_marks(Sched *s, const char *block);
+/* Rows of a block along dimension dim that read by the same positions, which memory says; kept for
+ * so many rows, those along by[n] (positions.c). */
+typedef struct {
+    const char *block;
+    uint32_t    dim, n, by[TE_MAX_AXES];
+    int64_t     rows;            /* 0: there are none */
+    double      each_time, kept; /* cycles of what the positions take */
+} PositionsPlan;
+PositionsPlan positions_plan(Sched *s, const char *block);
+void          keep_positions(Sched *s, const PositionsPlan *p);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

@@ -486,6 +486,7 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
 
 /* ---- what is decided ------------------------------------------------------------------------------ */
 
+static const char *const positions_words[] = {"each.time", "kept"};
 static const char *const cells_words[] = {"as.they.lie", "turned", "by.turns"};
 
 typedef struct {
@@ -497,6 +498,9 @@ typedef struct {
     int64_t     operations;  /* of a vector */
     Cells       how;
     int64_t     vectors; /* written out */
+
+    PositionsPlan positions;
+    bool          keeps; /* those */
 } CellsPlan;
 
 static void decide_cells(Sched *s, void *plan)
@@ -508,6 +512,12 @@ static void decide_cells(Sched *s, void *plan)
     for (Cells i = CELLS_AS_THEY_LIE; i <= CELLS_BY_TURNS; i++)
         if (p->can[i])
             candidate(&how, i, 0, p->estimate[i]);
+    if (p->positions.rows) {
+        Candidates keep = candidates(s);
+        candidate(&keep, 0, 0, p->positions.each_time);
+        candidate(&keep, 1, 0, p->positions.kept);
+        p->keeps = pick_order(s, "positions", &keep, positions_words);
+    }
     p->how = (Cells)pick_order(s, "cells", &how, cells_words);
     p->vectors = 1;
     if (p->how != CELLS_AS_THEY_LIE || p->trips < 1)
@@ -544,6 +554,7 @@ static CellsPlan cells_plan(Sched *s, const char *block)
                           .trips = d->nreduce ? 0 : vector_trips(s, block)};
 
     p.operations = cell_operations(&w);
+    p.positions = positions_plan(s, block);
     if (d->nreduce || lanes < LEAST_LANES)
         return p;
     Sched before = *s; /* steps are only tried */
@@ -701,6 +712,8 @@ void sched_injective(Sched *s)
         rows_stage(s, block, alone);
     if (p.how != CELLS_AS_THEY_LIE && cells_marks(s, block, p.how, !alone))
         return;
+    if (p.keeps)
+        keep_positions(s, &p.positions);
     surplus_marks(s, block);
     rows_marks(s, block, p.vectors, alone);
 }

@@ -189,6 +189,8 @@ def moving():
     case("take", 'take(%0, %1, axis=-1, mode="wrap")', [F(2, 5), I(3, lo=-5, hi=5)], lambda v, i: np.take(v, i, -1))
     case("take", "take(%0, %1)", [F(5), In("i64", vals=[3])], lambda v, i: v[3])
     case("take", "take(%0, %1, axis=1, batch_dims=1)", [F(2, 5), I(2, 3, lo=0, hi=5)], lambda v, i: np.take_along_axis(v, i, 1))
+    case("take", 'take(%0, %1, axis=-1, mode="wrap")', [F(41, 6), I(19, lo=-6, hi=6)], lambda v, i: np.take(v, i, -1))
+    case("take", "take(%0, %1, axis=2)", [F(2, 9, 5, 2), I(11, lo=0, hi=5)], lambda v, i: np.take(v, i, 2))
     case("gather", "gather(%0, %1, axis=1)", [F(3, 5), I(3, 4, lo=-5, hi=5)], lambda v, i: run_ort("GatherElements", [v, i], axis=1))
     case("gather", "gather(%0, %1, axis=0)", [F(4, 3, 2), I(2, 3, 1, lo=0, hi=4)], lambda v, i: run_ort("GatherElements", [v, i], axis=0))
     first = lambda i: np.moveaxis(i, 0, -1)

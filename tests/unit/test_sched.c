@@ -366,6 +366,7 @@ static const Case cases[] = {
     {'m', "", "cache_read %a mm private %mm.m at %mm.n",
      "%mm.m is not one of the loops that read the copy"},
     {'m', "", "cache_read %a mm private %bias.n at %mm.m", "%bias.n does not hold 'mm'"},
+    {'m', "", "cache_index mm stack %k at %mm.m", "'mm' reads by no position that memory says"},
     {'m', "", "unguard mm", "'mm' does not keep one cell to itself"},
     {'m', "split %mm.n by 3 tail=if -> %p, %q; cache_write mm reg at %mm.m", "unguard mm",
      "%b would be read outside"},
