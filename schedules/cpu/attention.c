@@ -12,6 +12,9 @@
  * score costs K + E multiply-adds and moves 16 bytes, which is a fraction of what even L3 delivers
  * meanwhile; so sums over blocks of keys (online softmax) would gain nothing.
  *
+ * One head whose rows are one block, as those of a prime number are, goes stage by stage: threads
+ * divide the rows of each, and scores are shared.
+ *
  * Symbolic rows are one block, and of symbolic keys there are no panels: loops over them are cut
  * into tiles and pieces of powers of two (`split`). */
 #include "schedules/cpu/cpu.h"
@@ -21,7 +24,8 @@ typedef struct {
     uint32_t batch;              /* leading dimensions */
     int64_t  rows;               /* of a block */
     bool     even;               /* blocks are of one size */
-    bool     by_head;            /* threads take heads */
+    bool     by_head;            /* threads take heads, */
+    bool     by_stage;           /* or rows of each stage */
     bool     any_rows, any_keys; /* m, n are symbolic */
 } AttnSizes;
 
@@ -119,6 +123,15 @@ static void exp_marks(Sched *s, const AttnSizes *z)
     step(s, "vectorize %%exp.vi");
 }
 
+/* Rows of each stage are divided among the threads. */
+static void divide_stages(Sched *s)
+{
+    static const char *const rows[] = {"score.t", "exp.m", "sum.m", "context.t"};
+
+    for (uint32_t i = 0; i < COUNT(rows); i++)
+        try_step(s, "parallel %%%s", rows[i]);
+}
+
 /* The tiles of both products, and how many keys the second takes at a time. */
 typedef struct {
     const AttnSizes *z;
@@ -183,6 +196,9 @@ void sched_attention(Sched *s)
     RegTile t1 = p.score, t2 = p.context;
     int64_t chunk = p.chunk;
 
+    z.by_stage = z.heads == 1 && z.rows == z.m && !z.any_rows && !z.any_keys &&
+                 ceil_div(z.m, t1.pixels) >= limit_least_parts(&m) &&
+                 ceil_div(z.m, t2.pixels) >= limit_least_parts(&m);
     step(s, "compute_inline masked");
     try_step(s, "compute_inline values");
     if (s->target->has_fma) {
@@ -195,10 +211,10 @@ void sched_attention(Sched *s)
     if (!out)
         return;
     head = one_head(s, "context", z.batch);
-    if (!z.any_rows)
+    if (!z.any_rows && !z.by_stage)
         step(s, "split %%context.m by %lld tail=even -> %%mb, %%mi", (long long)z.rows);
     part = z.any_rows ? head : "mb";
-    if (head && !z.by_head && step(s, "fuse %%%s, %%mb -> %%part", head))
+    if (head && !z.by_head && !z.by_stage && step(s, "fuse %%%s, %%mb -> %%part", head))
         part = "part";
     TileNest score = {.block = "score",
                       .line = "score.m",
@@ -210,7 +226,7 @@ void sched_attention(Sched *s)
                       .lane = "score.j",
                       .unroll = "%score.p, %score.v"};
     TileNest context = {.block = "context",
-                        .line = z.any_rows ? "context.m" : "mi",
+                        .line = z.any_rows || z.by_stage ? "context.m" : "mi",
                         .tiles = "context.t",
                         .pixel = "context.p",
                         .pixels = t2.pixels,
@@ -221,14 +237,19 @@ void sched_attention(Sched *s)
                         .out = out,
                         .chunks = chunk && chunk < z.n};
     product_tiles(s, &context, "e", "n", t2.nv * lanes2, chunk);
-    step(s, "compute_at sum %%%s", part);
-    step(s, "compute_at exp %%%s", part);
+    if (!z.by_stage) {
+        step(s, "compute_at sum %%%s", part);
+        step(s, "compute_at exp %%%s", part);
+    }
     step(s, "compute_at max %%exp.m");
-    step(s, "compute_at score %%%s", part);
-    step(s, "set_scope %%score private");
-    step(s, "set_scope %%exp private");
+    if (!z.by_stage) {
+        step(s, "compute_at score %%%s", part);
+        step(s, "set_scope %%score private");
+        step(s, "set_scope %%exp private");
+    }
     step(s, "set_scope %%max private");
-    step(s, "set_scope %%sum private");
+    if (!z.by_stage)
+        step(s, "set_scope %%sum private");
     try_step(s, "inplace %%score -> %%exp");
     if (z.by_head) {
         step(s, "compute_at keys %%%s", head);
@@ -240,7 +261,9 @@ void sched_attention(Sched *s)
     product_marks(s, &context, lanes2);
     product_marks(s, &score, lanes1);
     bool tiny = is_tiny(s, z.heads * z.m * z.n * (z.k + z.e));
-    if (!tiny)
+    if (!tiny && z.by_stage)
+        divide_stages(s);
+    else if (!tiny)
         step(s, "parallel %%%s", z.by_head ? head : part);
     copy_marks(s, "keys", !z.by_head && !tiny);
     vector_sum(s, "max", best_sums(s, "max", true));
