@@ -177,6 +177,15 @@ double turn_cycles(const Machine *m, int64_t lanes, double cells)
     return steps * cells / (double)lanes;
 }
 
+/* The address of a lane whose cells do not follow those of the one before: quotient and remainder.
+ */
+#define LANE 3.0
+
+double lane_cycles(double lanes)
+{
+    return LANE * lanes;
+}
+
 /* A load and a store, and a shuffle for each row that is there by turns. */
 double weave_cycles(const Machine *m, int64_t lanes, double cells, int64_t rows)
 {

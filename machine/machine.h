@@ -215,6 +215,7 @@ double hidden_cycles(const Machine *m, double chain, double operations);
 double rounds_cycles(double rounds);
 double position_cycles(double positions);
 double gather_cycles(const Machine *m, double cells);
+double lane_cycles(double lanes);
 double turn_cycles(const Machine *m, int64_t lanes, double cells);
 double weave_cycles(const Machine *m, int64_t lanes, double cells, int64_t rows);
 /* Cycles that a stage takes to read so many vectors that the one before stored, a group of so many

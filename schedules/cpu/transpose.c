@@ -186,6 +186,23 @@ static bool joins_before(const Turn *t, uint32_t i)
     return joins;
 }
 
+/* Cells of a row that fill no vectors, while the result goes on where it ends: tiles of all its
+ * rows as one line are full, but each lane has an address of its own. */
+static bool joins_result(const Turn *t, int64_t cells)
+{
+    const StoreData *d = store_of(t);
+    Machine          m = machine_of(t->s->target);
+    int64_t          lanes = cpu_lanes(t->s), rounds = ceil_div(cells, lanes) * lanes;
+    double           n = (double)(extent(t, t->inner - 1) * cells), loads = (double)t->loads;
+
+    if (!d || t->unit + 1 >= t->inner || t->inner + 1 != t->b->nspatial || n < (double)lanes)
+        return false;
+    LoadData out = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    return is_line(t, &out, t->inner) &&
+           loads * (turn_cycles(&m, lanes, n) + lane_cycles(n / (double)lanes)) <
+               loads * turn_cycles(&m, lanes, n * (double)rounds / (double)cells);
+}
+
 /* The loops between row and lane go outside of the row's tile. */
 static bool row_inside(const Turn *t, const char *lane, bool split)
 {
@@ -244,7 +261,7 @@ static bool tile(const Turn *t, bool parallel)
     if (!lane)
         return false;
     cut_surplus(t);
-    if (t->unit + 1 < inner && joins_before(t, inner) &&
+    if (t->unit + 1 < inner && (joins_before(t, inner) || joins_result(t, cells)) &&
         step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, inner - 1), lane, t->block)) {
         lane = intern_printf(s->c->strings, "%s.line", t->block);
         cells *= extent(t, inner - 1);
