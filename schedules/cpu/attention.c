@@ -150,9 +150,7 @@ static void decide_attention(Sched *s, void *plan)
 
     p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, blocks);
     p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, blocks);
-    p->chunk = z->any_keys ? 0
-                           : pick_gemm_chunk(s, "chunk", p->context, p->context.nv * p->lanes2,
-                                             z->n, false);
+    p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", p->context.nv * p->lanes2, z->n);
 }
 
 void sched_attention(Sched *s)

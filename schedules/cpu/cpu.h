@@ -42,7 +42,7 @@ bool    has_block(const Sched *s, const char *block);
  * `times`: how many such products there are. */
 RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
                        bool whole, int64_t times);
-int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k, bool once);
+int64_t pick_gemm_chunk(Sched *s, const char *name, int64_t width, int64_t k);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 

@@ -75,15 +75,13 @@ static RegTile row_tile(Sched *s, int64_t vectors)
     return pick_reg_tile(s, "tile", &k);
 }
 
-/* k of a chunk: the rows of a tile stay in L1 beside the stream of weights, and the panel in a
- * quarter of L2, so that all row tiles find it there.  Where there is one panel only (`once`), rows
- * are read once, from wherever they are, and pieces of them would be too short to be foreseen. */
-int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k, bool once)
+/* k of a chunk: the panel stays in a quarter of L2, so that all row tiles find it there.  Each
+ * chunk stores and loads all sums once more; what a tile reads of its rows is no less in shorter
+ * ones. */
+int64_t pick_gemm_chunk(Sched *s, const char *name, int64_t width, int64_t k)
 {
     Machine    m = machine_of(s->target);
-    int64_t    panel = room_panel(&m) / (width * 4);
-    int64_t    tile = once ? panel : room_tile_rows(&m) / (t.pixels * 4);
-    int64_t    most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
+    int64_t    most = room_panel(&m) / (width * 4), kb = divisor_upto(k, most < 1 ? 1 : most);
     Candidates chunks = candidates(s);
 
     divisors(&chunks, k);
@@ -245,8 +243,7 @@ static void decide_gemm(Sched *s, void *plan)
     }
     p->chunk = p->rows == 1 || p->any_sums
                    ? z->k
-                   : pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * p->lanes, z->k,
-                                     p->vectors <= p->tile.nv);
+                   : pick_gemm_chunk(s, "chunk", p->tile.nv * p->lanes, z->k);
     p->steps = pick_steps(s, p);
     p->ahead =
         p->packed && pick_bool(s, "ahead", asks_ahead(s, p->lanes, p->rows / p->parts, p->tile));

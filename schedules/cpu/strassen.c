@@ -67,7 +67,7 @@ static void decide_strassen(Sched *s, void *plan)
     int64_t       lanes = cpu_lanes(s);
 
     p->tile = pick_gemm_tile(s, "tile", z->n / lanes, (Rows){.n = p->rows}, z->k, true, 7);
-    p->chunk = pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * lanes, z->k, false);
+    p->chunk = pick_gemm_chunk(s, "chunk", p->tile.nv * lanes, z->k);
 }
 
 void sched_dense_strassen(Sched *s)
