@@ -85,13 +85,25 @@ const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm 
 const Expr *loop_call_with(Ctx *c, const Expr *f, const Expr *call, uint32_t n,
                            const Expr *const *params, const Expr *const *more);
 const Expr *loop_with(Ctx *c, const Expr *f, const Expr *body, uint32_t n, const Expr *const *more);
-/* The one number that a constant of integers holds. */
+/* The one integer that constants make. */
 bool expr_number(Ctx *c, const Expr *e, int64_t *v);
+/* Is a function a value anywhere, which is more than being called? */
+bool escapes(Ctx *c, const Module *m, const char *name);
 /* Does every round pass on parameter i as it came? */
 static inline bool passes_on(const Expr *f, const LoopForm *l, uint32_t i)
 {
     return call_arg(l->again, i) == func_param(f, i);
 }
+
+/* ---- loop_rounds.c ---- */
+
+/* How often the loop `f` goes round, called as `call` does; 0: its counters do not tell. */
+int64_t loop_rounds(Ctx *c, const Expr *f, const LoopForm *form, const Expr *call);
+/* Is parameter k a counter: a number, to which every round adds another? */
+bool loop_counter(Ctx *c, const Expr *f, const LoopForm *form, const Expr *call, uint32_t k,
+                  int64_t *from, int64_t *step);
+/* The first parameter that counts rounds from 0, in i64; NULL: none does. */
+const Expr *loop_index(Ctx *c, const Expr *f, const LoopForm *form, const Expr *call);
 
 /* ---- batch_local.c ---- */
 

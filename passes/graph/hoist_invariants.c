@@ -132,22 +132,6 @@ static const Expr *in_others(Ctx *c, void *user, const Expr *was, const Expr *no
     return loop_call_with(c, h->f, now, h->out.n, h->params.at, more);
 }
 
-/* Is the function a value anywhere, which is more than being called? */
-static bool escapes(Ctx *c, const Module *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        ExprList list = expr_post_order(c, m->funcs[i].func);
-
-        for (uint32_t k = 0; k < list.n; k++)
-            for (uint32_t j = list.at[k]->kind == EXPR_CALL; j < list.at[k]->nkids; j++) {
-                const Expr *kid = list.at[k]->kids[j];
-                if (kid->kind == EXPR_GLOBAL && kid->u.name == name)
-                    return true;
-            }
-    }
-    return false;
-}
-
 static const Expr *widen_loop(Ctx *c, Hoist *h)
 {
     const Expr *body = expr_rewrite(c, func_body(h->f), in_loop, h);

@@ -56,34 +56,6 @@ static bool is_passed_on(const Hoist *h, const Expr *e)
     return false;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
-
-/* A counter from 0 by 1 and a condition that compares it, as simplify_loops leaves them. */
-static bool find_rounds(Hoist *h)
-{
-    const Expr *cond = h->form.cond, *more, *next;
-    int64_t     v;
-
-    if (h->form.until || cond->kind != EXPR_VAR)
-        return false;
-    for (uint32_t k = 0; k < func_nparams(h->f); k++) {
-        if (func_param(h->f, k) != cond)
-            continue;
-        more = call_arg(h->form.again, k);
-        if (!call_is(more, "less") || !expr_number(h->c, call_arg(more, 1), &h->rounds) ||
-            !expr_number(h->c, call_arg(h->call, k), &v) || !v)
-            return false;
-        next = call_arg(more, 0);
-        for (uint32_t j = 0; j < func_nparams(h->f); j++)
-            if (call_arg(h->form.again, j) == next && call_is(next, "add") &&
-                call_arg(next, 0) == func_param(h->f, j) &&
-                expr_number(h->c, call_arg(next, 1), &v) && v == 1 &&
-                expr_number(h->c, call_arg(h->call, j), &v) && v == 0)
-                h->i = func_param(h->f, j);
-    }
-    return h->i && h->rounds > 1;
-}
-
 /* ---- what hangs on one row alone ------------------------------------------------------------------- */
 
 static bool first_dim(const Expr *e, int64_t *n)
@@ -433,8 +405,11 @@ static const Module *hoisted(Ctx *c, const Module *m, uint32_t at)
     Hoist       h = {.c = c, .name = intern(c->strings, m->funcs[at].name), .f = m->funcs[at].func};
     const Expr *body;
 
-    if (!is_loop(c, h.f, h.name, &h.form) || !(h.call = loop_call(c, m, h.name, &h.form, false)) ||
-        !find_rounds(&h))
+    if (!is_loop(c, h.f, h.name, &h.form) || !(h.call = loop_call(c, m, h.name, &h.form, false)))
+        return m;
+    h.rounds = loop_rounds(c, h.f, &h.form, h.call);
+    h.i = loop_index(c, h.f, &h.form, h.call);
+    if (h.rounds < 2 || !h.i)
         return m;
     h.rows = map_new(c->scratch);
     h.all = map_new(c->scratch);

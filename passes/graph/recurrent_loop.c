@@ -259,45 +259,6 @@ static bool read_loop(Ctx *c, const Expr *f, const char *name, Loop *l)
     return true;
 }
 
-/* ---- its rounds --------------------------------------------------------------------------------- */
-
-/* Rounds until `cond`, of counters that begin as `call` says, is false; `ahead`: it is of the next
- * round's. */
-static bool rounds_of(Ctx *c, const Loop *l, const Expr *call, const Expr *cond, int64_t *n)
-{
-    int64_t  a, b, most, from;
-    uint32_t at;
-    bool     ahead;
-
-    if (call_is(cond, "logical_and")) {
-        if (!rounds_of(c, l, call, call_arg(cond, 0), &a) ||
-            !rounds_of(c, l, call, call_arg(cond, 1), &b))
-            return false;
-        *n = a < b ? a : b;
-        return true;
-    }
-    if (!call_is(cond, "less") || !expr_number(c, call_arg(cond, 1), &most))
-        return false;
-    ahead = is_count(l, call_arg(cond, 0), &at);
-    if (!ahead && !is_param(l, call_arg(cond, 0), &at))
-        return false;
-    if (l->role[at] != ROLE_COUNTER || ahead != (l->form.cond->kind == EXPR_VAR) ||
-        !expr_number(c, call_arg(call, at), &from))
-        return false;
-    return checked_sub(most, from, n) && *n > 0;
-}
-
-static bool trips(Ctx *c, const Loop *l, const Expr *call, int64_t *n)
-{
-    int64_t  first;
-    uint32_t at;
-
-    if (!is_param(l, l->form.cond, &at))
-        return rounds_of(c, l, call, l->form.cond, n);
-    return expr_number(c, call_arg(call, at), &first) && first &&
-           rounds_of(c, l, call, call_arg(l->form.again, at), n);
-}
-
 /* ---- the operator ------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -521,9 +482,9 @@ static const Expr *replaced(Ctx *c, const Loop *l, const Expr *call)
     uint32_t     n = func_nparams(l->f);
     const Expr **final = NEW_ARRAY(c->scratch, const Expr *, n + 1), *op, *out[3];
     Make         k = {c, l, call->loc, func_param(l->f, l->state)->type};
-    int64_t      steps;
+    int64_t      steps = loop_rounds(c, l->f, &l->form, call);
 
-    if (!trips(c, l, call, &steps) || !call_fits(c, l, call, steps))
+    if (!steps || !call_fits(c, l, call, steps))
         return call;
     if (!(op = operator_of(&k, steps)) || !(op = expr_bind(c, op, n, l->f->kids, call->kids + 1)) ||
         !over_reversed(c, op, out))

@@ -20,7 +20,7 @@
  * Parameters then stand in the order in which they are needed: condition, counter, the results as
  * the caller reads them, what their values are made of.  Functions stand in the order in which main
  * comes to them.  Nothing is computed otherwise.  Cost: a walk and two rewrites of each loop. */
-#include "passes/graph/quantized.h"
+#include "passes/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,81 +156,6 @@ static bool read_loop(Ctx *c, const Module *m, uint32_t at, Loop *l)
     return find_reads(c, m, l);
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------- */
-
-static bool number(Ctx *c, const Expr *e, int64_t *v)
-{
-    const Expr *k = expr_has_shape(e) && e->type->n == 0 ? const_value(c, e) : NULL;
-    Ints        ints;
-
-    if (!k || dtype_is_float(k->type->dtype) || !expr_ints(c, k, &ints) || ints.n != 1)
-        return false;
-    *v = ints.at[0];
-    return true;
-}
-
-/* Parameter k begins at a number, to which every round adds another. */
-static bool is_counter(const Loop *l, uint32_t k, int64_t *from, int64_t *step)
-{
-    const Expr *e = l->next[k];
-    DType       t = l->param[k]->type->kind == TYPE_TENSOR ? l->param[k]->type->dtype : DT_F32;
-
-    if (!call_is(e, "add") || dtype_is_float(t) || dtype_eq(t, DT_BOOL) ||
-        !number(l->c, l->first[k], from))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (call_arg(e, i) == l->param[k] && number(l->c, call_arg(e, 1 - i), step))
-            return true;
-    return false;
-}
-
-/* Rounds until `cond` is false, of counters as they are, or, `ahead`, as the next round has them;
- * INT64_MAX where it is always true. */
-static bool rounds_until(const Loop *l, const Expr *cond, bool ahead, int64_t *n)
-{
-    int64_t a, b, most, from, step;
-
-    if (call_is(cond, "logical_and")) {
-        if (!rounds_until(l, call_arg(cond, 0), ahead, &a) ||
-            !rounds_until(l, call_arg(cond, 1), ahead, &b))
-            return false;
-        *n = a < b ? a : b;
-        return true;
-    }
-    if (number(l->c, cond, &a)) {
-        *n = INT64_MAX;
-        return a != 0;
-    }
-    if (!call_is(cond, "less") || !number(l->c, call_arg(cond, 1), &most))
-        return false;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const Expr *x = ahead ? l->next[k] : l->param[k];
-
-        if (call_arg(cond, 0) != x || !is_counter(l, k, &from, &step))
-            continue;
-        if (step < 1 || !checked_sub(most, from, n) || !checked_add(*n, step - 1, n))
-            return false;
-        *n /= step;
-        return true;
-    }
-    return false;
-}
-
-static int64_t rounds_of(const Loop *l)
-{
-    uint32_t go = param_at(l, l->form.cond);
-    int64_t  first, n;
-
-    if (l->form.until)
-        return 0;
-    if (go == UINT32_MAX)
-        return rounds_until(l, l->form.cond, false, &n) && n > 0 && n <= INT32_MAX ? n : 0;
-    if (!number(l->c, l->first[go], &first) || !first || !rounds_until(l, l->next[go], true, &n) ||
-        n > INT32_MAX)
-        return 0;
-    return n > 1 ? n : 1;
-}
-
 /* ---- one value for each parameter ---------------------------------------------------------------- */
 
 static const Expr *by_number(Ctx *c, const char *op, const Expr *e, int64_t v)
@@ -255,8 +180,9 @@ static bool last_value(const Loop *l, uint32_t k, int64_t from, int64_t step, in
     DType   t = l->param[k]->type->dtype;
     int64_t most = t.bits >= 64 ? INT64_MAX : (INT64_C(1) << (t.bits - 1)) - 1;
 
-    return checked_mul(step, l->rounds, last) && checked_add(*last, from, last) &&
-           llabs(*last) <= most && llabs(from) <= most && l->rounds <= most;
+    return l->param[k]->type->n == 0 && checked_mul(step, l->rounds, last) &&
+           checked_add(*last, from, last) && llabs(*last) <= most && llabs(from) <= most &&
+           l->rounds <= most;
 }
 
 /* The counter that all are made of is the first like it, or new. */
@@ -266,17 +192,15 @@ static bool count_once(Loop *l)
     int64_t  from, step;
     uint32_t go = param_at(l, l->form.cond), had = l->n;
 
-    for (uint32_t k = 0; k < had && !l->i; k++)
-        if (dtype_eq(l->param[k]->type->dtype, DT_I64) && is_counter(l, k, &from, &step) &&
-            from == 0 && step == 1)
-            l->i = l->param[k];
+    l->i = loop_index(c, l->f, &l->form, l->call);
     l->go = go < l->n ? l->param[go] : new_param(l, "go", DT_BOOL);
     l->i = l->i ? l->i : new_param(l, "i", DT_I64);
     for (uint32_t k = 0; k < had; k++) {
         const Expr *v = l->i;
         DType       t = l->param[k]->type->dtype;
 
-        if (!is_counter(l, k, &from, &step) || !last_value(l, k, from, step, &l->last[k]))
+        if (!loop_counter(c, l->f, &l->form, l->call, k, &from, &step) ||
+            !last_value(l, k, from, step, &l->last[k]))
             continue;
         l->counts[k] = true;
         v = dtype_eq(t, DT_I64) ? v : make_cast(c, v, t, l->f->loc);
@@ -425,7 +349,7 @@ static const Expr *last_piece(const Loop *l, Result *r)
         return e;
     if (!type_dim(e->type, 0, &rows))
         return NULL;
-    if (rows == 1 && number(l->c, call_arg(e, 2), &at))
+    if (rows == 1 && expr_number(l->c, call_arg(e, 2), &at))
         return call_arg(e, 1);
     r->row = !r->other && rows == l->rounds && call_arg(e, 2) == l->i;
     return r->row ? call_arg(e, 1) : NULL;
@@ -621,7 +545,7 @@ static const Module *simplified(Ctx *c, const Module *m, uint32_t at)
 
     if (!read_loop(c, m, at, &l))
         return m;
-    l.rounds = rounds_of(&l);
+    l.rounds = loop_rounds(c, l.f, &l.form, l.call);
     if (l.rounds && !count_once(&l))
         return NULL;
     find_values(&l);

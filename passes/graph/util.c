@@ -1,5 +1,5 @@
 /* Small things that graph passes share. */
-#include "passes/graph/graph.h"
+#include "passes/graph/quantized.h"
 
 #include <string.h>
 
@@ -176,21 +176,37 @@ bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out)
     return calls(body->kids[k], name) && self_uses(c, f, name) == 1;
 }
 
+bool escapes(Ctx *c, const Module *m, const char *name)
+{
+    name = intern(c->strings, name);
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++)
+            for (uint32_t j = list.at[k]->kind == EXPR_CALL; j < list.at[k]->nkids; j++) {
+                const Expr *kid = list.at[k]->kids[j];
+                if (kid->kind == EXPR_GLOBAL && kid->u.name == name)
+                    return true;
+            }
+    }
+    return false;
+}
+
 const Expr *loop_call(Ctx *c, const Module *m, const char *name, const LoopForm *l, bool fields)
 {
     const Expr *call = NULL;
 
     name = intern(c->strings, name);
+    if (escapes(c, m, name))
+        return NULL;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         ExprList list = expr_post_order(c, m->funcs[i].func);
 
         for (uint32_t k = 0; k < list.n; k++) {
             const Expr *e = list.at[k];
 
-            for (uint32_t j = e->kind == EXPR_CALL; j < e->nkids; j++)
-                if ((e->kids[j]->kind == EXPR_GLOBAL && e->kids[j]->u.name == name) ||
-                    (fields && e->kind != EXPR_PROJ && calls(e->kids[j], name) &&
-                     e->kids[j] != l->again))
+            for (uint32_t j = 0; fields && e->kind != EXPR_PROJ && j < e->nkids; j++)
+                if (calls(e->kids[j], name) && e->kids[j] != l->again)
                     return NULL;
             if (!calls(e, name) || e == l->again)
                 continue;
@@ -231,10 +247,11 @@ const Expr *loop_with(Ctx *c, const Expr *f, const Expr *body, uint32_t n, const
 
 bool expr_number(Ctx *c, const Expr *e, int64_t *v)
 {
-    Ints k;
+    const Expr *k = expr_is_tensor(e) ? const_value(c, e) : NULL;
+    Ints        ints;
 
-    if (!expr_ints(c, e, &k) || k.n != 1)
+    if (!k || dtype_is_float(k->type->dtype) || !expr_ints(c, k, &ints) || ints.n != 1)
         return false;
-    *v = k.at[0];
+    *v = ints.at[0];
     return true;
 }
