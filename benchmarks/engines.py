@@ -136,8 +136,8 @@ def pool_of(rt, threads):
     return ctypes.c_void_p(POOLS[threads].ctypes.data)
 
 
-def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None):
-    """instrument: a callback and what it is called with."""
+def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None, weights=None):
+    """instrument: a callback and what it is called with; weights: memory where they lie, not in their file."""
     import numpy as np
     rt, model = ctypes.CDLL(os.environ["TVMCC_RUNTIME"]), Model()
     for name in ("tvmrt_arena_bytes", "tvmrt_pool_bytes"):
@@ -149,6 +149,8 @@ def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None):
     if arena is None or arena.nbytes < rt.tvmrt_arena_bytes(model.info, threads):
         arena = aligned(rt.tvmrt_arena_bytes(model.info, threads))
     params = Params(ctypes.sizeof(Params), threads, arena.ctypes.data, arena.nbytes, model.weights, model.weights_bytes)
+    if weights is not None and model.weights:
+        params.weights = weights.ctypes.data
     if instrument:
         params.instrument, params.instrument_user = instrument[0], ctypes.addressof(instrument[1])
     if threads > 1:
