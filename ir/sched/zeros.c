@@ -1,4 +1,4 @@
-/* skip_zeros: rounds of a reduction that only add zeros.
+/* skip_zeros, guard_zeros: rounds of a reduction that only add zeros.
  *
  *     for %y < 5 { for %k < 3 reduce { block s [y=%y; k=%k] {
  *       %s[y] = %s[y] + select(0 <= y + k*6 - 6, %x[..], 0) * %w[k] } } }
@@ -9,7 +9,12 @@
  * the last ones, and conditions that always hold go as well, so `partition` comes before: it cuts
  * the loops where the conditions change.  Iterators then count from what is left.
  *
- * The other factor is taken to be finite; a sum of nothing but zeros keeps one of them. */
+ * The other factor is taken to be finite; a sum of nothing but zeros keeps one of them.
+ *
+ * guard_zeros cuts nothing: the condition becomes the block's own, so that loops that are written
+ * out leave out each round by itself.
+ *
+ *     block s [y=%y; k=%k] where 0 <= y + k*6 - 6 { %s[y] = %s[y] + %x[..] * %w[k] } */
 #include "ir/sched/impl.h"
 
 /* A copy of the block: its iterators over what its loops come to. */
@@ -170,4 +175,74 @@ const Func *step_skip_zeros(Work *w)
         if (!skip_copy(w, blocks.at[i], &fewer))
             return NULL;
     return fewer ? finish(w) : refuse(w, "all rounds of '%s' may add something", ba->name);
+}
+
+typedef struct {
+    Ctx *c;
+    Pred facts;
+} Known;
+
+static const Prim *known_arm(Ctx *c, void *user, const Prim *p)
+{
+    const Known *k = user;
+    Pred         holds;
+
+    (void)c;
+    if (p->kind != PRIM_SELECT || !prim_pred(k->c, p->kids[0], &holds))
+        return p;
+    for (uint32_t i = 0; i < holds.n; i++) {
+        bool is = false;
+
+        for (uint32_t n = 0; n < k->facts.n; n++)
+            is |= k->facts.ge0[n] == holds.ge0[i];
+        if (!is)
+            return p;
+    }
+    return p->kids[1];
+}
+
+/* The block with the conditions of its factors as its own. */
+static const Stmt *guarded_block(Work *w, const Stmt *s, const Rounds *r)
+{
+    Ctx         *c = w->c;
+    BlockData    b = s->u.block;
+    IdxSubst    *iters = subst_new(c->arith, c->scratch);
+    const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
+
+    bind_iters(s, iters);
+    b.where = pred_and_pred(c->arith, c->arena, b.where, pred_subst(iters, c->arena, r->facts));
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        const StoreData *t = &s->kids[i]->u.store;
+        const Prim      *value =
+            prim_map(c, t->value, &(TirMap){.user = &(Known){c, r->facts}, .prim = known_arm});
+
+        kids[i] = stmt_store(c, t->buffer, t->index, value);
+    }
+    return stmt_block(c, b, s->nkids, kids, s->loc);
+}
+
+const Func *step_guard_zeros(Work *w)
+{
+    const StepArg *ba = step_arg(w->st, 0);
+    Sites          blocks;
+
+    if (!ba || !ba->name)
+        return refuse(w, "which block?");
+    if (!blocks_named(w, ba->name, &blocks))
+        return NULL;
+    for (uint32_t i = 0; i < blocks.n; i++) {
+        const Stmt *s = stmt_at(w, blocks.at[i]), *store = store_of(s);
+        Rounds      r = {.b = &s->u.block};
+
+        if (!store || !r.b->nreduce)
+            return refuse(w, "'%s' is no sum", r.b->name);
+        if (r.b->has_init)
+            return refuse(w, "'%s' starts its sum itself; cache_write or decompose_reduction first",
+                          r.b->name);
+        find_facts(w, &r, store);
+        if (!r.facts.n)
+            return refuse(w, "all rounds of '%s' may add something", ba->name);
+        edit(w, s, guarded_block(w, s, &r));
+    }
+    return finish(w);
 }
