@@ -133,6 +133,12 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
 /* ... of a strip of an image, whose weights come from L2 for each tile. */
 double strip_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv,
                          int64_t tiles);
+/* A line of pixels with the cells of a kernel written out. */
+typedef struct {
+    double  madds;              /* of a vector */
+    int64_t taps, chain, tiles; /* cells; at most of one pixel; tiles of the line */
+} WrittenLine;
+double written_cycles(const Machine *m, int64_t lanes, const WrittenLine *w, int64_t nv);
 /* ... of all of so few steps, one of many such sums that do not wait for each other. */
 double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,
                          double steps);

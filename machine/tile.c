@@ -175,6 +175,16 @@ double strip_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_
     return larger(conv_step_cycles(m, lanes, pixels, nv, tiles), read);
 }
 
+/* A sum waits for that of the cell before. */
+double written_cycles(const Machine *m, int64_t lanes, const WrittenLine *w, int64_t nv)
+{
+    double vectors = (double)(w->taps * nv * w->tiles), rate = fma_rate(m, lanes);
+    double read = vectors * (double)(lanes * 4) / (m->l2_rate * 2 / 3);
+    double units = larger(w->madds * (double)nv / rate, w->madds / m->loads + vectors / rate);
+
+    return larger(larger(units, read), (double)(w->tiles * w->chain) * m->latency);
+}
+
 /* Sums wait for themselves, not for those of the next cell: 8 tiles by 8 channels take 36.3 cycles,
  * as long as their loads, and 4 tiles half of that (AVX2, Zen 5). */
 double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,

@@ -9,6 +9,12 @@
 
 /* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
  * among layouts. */
+/* Taps of an axis: tap k of cell v reads cell v * stride + k * dilation - before of `size`; without
+ * a size it is not known which of them are padding. */
+typedef struct {
+    int64_t cells, taps, stride, dilation, before, size;
+} TapAxis;
+
 typedef struct {
     int64_t lanes, n, o, y, x;    /* o in blocks */
     int64_t sum;                  /* steps of the reduction: channels and cells of the kernel */
@@ -17,6 +23,7 @@ typedef struct {
     int64_t spread;               /* channels of a group where a block holds several, else 0 */
     bool    plain;                /* data are not in blocks */
     int64_t data;                 /* bytes that the outputs of a group read; of plain rows */
+    TapAxis rows, columns;
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);

@@ -108,9 +108,19 @@ static double moves(const Choice *s, double cells)
 
 typedef struct {
     int64_t in[4], out[4], groups, group_in, kh, kw, stride, dilation;
+    TapAxis axis[2];
     DType   data, weight;
     bool    depthwise, grouped, wino;
 } ConvDims;
+
+/* Whether a cell of that dimension is padding, zeros, is known when the model is compiled. */
+static bool cell_known(const Expr *e, const Conv2dAttrs *a, uint32_t dim)
+{
+    int64_t n;
+
+    return a->pad_value == 0 && type_dim(e->type, dim, &n) &&
+           type_dim(call_arg(e, 0)->type, dim, &n);
+}
 
 static bool conv_dims(const Expr *e, ConvDims *d)
 {
@@ -128,6 +138,13 @@ static bool conv_dims(const Expr *e, ConvDims *d)
     d->groups = a->groups;
     d->stride = a->strides.n > 1 ? a->strides.at[1] : 1;
     d->dilation = a->dilation.n > 1 ? a->dilation.at[1] : 1;
+    for (uint32_t i = 0; i < 2; i++)
+        d->axis[i] = (TapAxis){.cells = d->out[i + 2],
+                               .taps = i ? d->kw : d->kh,
+                               .stride = a->strides.n > i ? a->strides.at[i] : 1,
+                               .dilation = a->dilation.n > i ? a->dilation.at[i] : 1,
+                               .before = a->padding.n > i ? a->padding.at[i] : 0,
+                               .size = cell_known(e, a, i + 2) ? d->in[i + 2] : 0};
     d->grouped = a->groups > 1;
     d->depthwise = d->grouped && d->group_in == 1;
     d->wino = a->groups == 1 && d->kh == 3 && d->kw == 3 && is_float(e) &&
@@ -164,6 +181,10 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
                   .sum = d->kh * d->kw * d->group_in,
                   .data = d->group_in * d->in[2] * d->in[3] * 4};
 
+    if (dtype_eq(d->data, DT_F32)) {
+        w.rows = d->axis[0];
+        w.columns = d->axis[1];
+    }
     if (!l.out)
         return moved + cpu_planar_cycles(s->c->target, &w) *
                            product_cost(s->c, d->data, d->weight, width, false);

@@ -246,21 +246,28 @@ static void decide_conv(Sched *s, void *plan)
         p->columns = pick_bool(s, "unroll.columns", p->columns);
 }
 
-double cpu_conv_cycles(const Target *t, const ConvWork *w)
+double conv_whole_cycles(const Machine *m, const ConvWork *w)
 {
-    Machine m = machine_of(t);
-    int64_t rows = joined_rows(&m, w->y, w->x), pixels = rows * w->x;
+    int64_t rows = joined_rows(m, w->y, w->x), pixels = rows * w->x;
 
     if (w->spread || (!w->plain && w->group == 1 && w->o > 1)) {
         GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->spread};
 
-        return group_row_cycles(&m, &r, w->x) * (double)(w->n * w->o * w->y) *
+        return group_row_cycles(m, &r, w->x) * (double)(w->n * w->o * w->y) *
                (double)(w->sum / w->kw);
     }
-    RegTile tile = tile_best(&m, w->lanes, w->group, pixels, 0);
-    double  step = conv_step_cycles(&m, w->lanes, pixels, tile.nv, ceil_div(pixels, tile.pixels));
+    RegTile tile = tile_best(m, w->lanes, w->group, pixels, 0);
+    double  step = conv_step_cycles(m, w->lanes, pixels, tile.nv, ceil_div(pixels, tile.pixels));
 
     return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
+}
+
+double cpu_conv_cycles(const Target *t, const ConvWork *w)
+{
+    Machine m = machine_of(t);
+    double  whole = conv_whole_cycles(&m, w), strips = w->spread ? whole : conv_cut_cycles(&m, w);
+
+    return fmin(strips, whole);
 }
 
 void conv_pack(Sched *s, const ConvSizes *z, int64_t nv)

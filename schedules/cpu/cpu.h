@@ -175,7 +175,7 @@ bool is_packed(const Sched *s);
 bool conv2d_dot(Sched *s);
 /* Cells of an axis of a convolution that have the same taps, all of which meet data, or that meet
  * none (one is counted); up to so many strips of them, 0: there are more. */
-enum { MOST_STRIPS = 5 };
+enum { MOST_STRIPS = 12 };
 typedef struct {
     int64_t at, cells, taps;
 } Strip;
@@ -191,8 +191,16 @@ typedef struct {
 bool tap_cuts(const Sched *s, TapCuts *cuts);
 /* Taps of all cells. */
 double strip_taps(const Strips *r);
+/* So few strips that each pair of them may have code of its own. */
+bool few_strips(const Machine *m, const TapCuts *cuts);
 /* TapCuts %conv.y and the %conv.x directly in it, once `pad` is inlined, and leaves out taps. */
 void cut_loops(Sched *s, const TapCuts *cuts);
+/* Strips of the axes where they are known; false: there is but one. */
+bool work_cuts(const ConvWork *w, TapCuts *cuts);
+/* Cycles in the best strips, times what they have to be quicker by; INFINITY: in none. */
+double conv_cut_cycles(const Machine *m, const ConvWork *w);
+/* ... whole (conv2d.c). */
+double conv_whole_cycles(const Machine *m, const ConvWork *w);
 /* A convolution in blocks of channels in strips; false, and nothing done: it is better whole. */
 bool conv2d_cut(Sched *s, const ConvSizes *z);
 bool depthwise_dot(const Sched *s); /* a depthwise one whose columns are taken by fours */

@@ -5,9 +5,16 @@
  *   0 and 1, and so have columns: 25 of 36 .. products are left of nine strips of 5 or 6 by 5 or 6
  *
  * The loops over rows and columns are cut where the taps change (`partition`), and each copy leaves
- * out the taps that only meet padding (`skip_zeros`).  Nothing is padded then. */
+ * out the taps that only meet padding (`skip_zeros`).  Nothing is padded then.
+ *
+ * Strips of a short row are few pixels each, and a tile of few pixels waits.  Such a row is one
+ * tile, whose columns of the kernel are written out: each adds to the pixels where it meets data
+ * (`guard_zeros`).
+ *
+ *   11x11 on 5x5:  column 1 adds to pixel 4, column 5 to all five, column 9 to pixel 0 */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 /* What a definition `pad` copies, along the dimension that an iterator of it walks. */
@@ -37,11 +44,6 @@ static bool copied_of(const Sched *s, Copied *k)
     prim_visit(v->kids[1], &(TirVisit){.user = k, .prim = find_copied});
     return k->load != NULL;
 }
-
-/* Taps of an axis: tap k of cell v reads cell v * stride + k * dilation - before of `size`. */
-typedef struct {
-    int64_t cells, taps, stride, dilation, before, size;
-} TapAxis;
 
 static bool is_live(const TapAxis *a, int64_t v, int64_t k)
 {
@@ -118,6 +120,16 @@ bool tap_cuts(const Sched *s, TapCuts *cuts)
     return cuts->y.n && cuts->x.n && cuts->y.n * cuts->x.n > 1;
 }
 
+bool work_cuts(const ConvWork *w, TapCuts *cuts)
+{
+    *cuts = (TapCuts){0};
+    if (w->rows.size < 1 || w->columns.size < 1)
+        return false;
+    cuts->y = strips_of(&w->rows);
+    cuts->x = strips_of(&w->columns);
+    return cuts->y.n && cuts->x.n && cuts->y.n * cuts->x.n > 1;
+}
+
 double strip_taps(const Strips *r)
 {
     double sum = 0;
@@ -125,6 +137,11 @@ double strip_taps(const Strips *r)
     for (uint32_t i = 0; i < r->n; i++)
         sum += (double)(r->of[i].cells * r->of[i].taps);
     return sum;
+}
+
+bool few_strips(const Machine *m, const TapCuts *cuts)
+{
+    return cuts->y.n <= limit_strips(m) && cuts->x.n <= limit_strips(m);
 }
 
 /* TapCuts one copy of a loop, the last strip first: the copy keeps its number. */
@@ -143,7 +160,8 @@ void cut_loops(Sched *s, const TapCuts *cuts)
     }
     for (uint32_t i = cuts->x.n; i-- > 0;)
         cut_copy(s, "y", i, &cuts->y);
-    step(s, "skip_zeros conv");
+    if (cuts->x.n * cuts->y.n > 1)
+        step(s, "skip_zeros conv");
 }
 
 /* ---- images in blocks of channels ------------------------------------------------------------- */
@@ -152,49 +170,165 @@ typedef struct {
     const ConvSizes *z;
     const TapCuts   *cuts;
     bool             alone;
+    uint32_t         form;
     int64_t          chunk;
     RegTile          tile;
     bool             channels;
 } CutPlan;
 
+/* Columns of the kernel are cut in strips, or written out over a row. */
+enum { STRIPS, COLUMNS, FORMS };
+static const char *const form_names[] = {"strips", "columns"};
+
+/* Cells that a block of outputs adds up. */
+static int64_t sums(const ConvSizes *z)
+{
+    return z->c * (z->i ? z->i : 1);
+}
+
+/* Of one cell, at most. */
+static int64_t most_taps(const Strips *r)
+{
+    int64_t most = 0;
+
+    for (uint32_t i = 0; i < r->n; i++)
+        most = r->of[i].taps > most ? r->of[i].taps : most;
+    return most;
+}
+
+/* Multiply-adds that are written out, but for channels. */
+static int64_t written(const CutPlan *p, RegTile t)
+{
+    if (p->form == STRIPS)
+        return t.pixels * t.nv * p->cuts->x.n * p->cuts->y.n;
+    return (int64_t)strip_taps(&p->cuts->x) * t.nv * p->cuts->y.n;
+}
+
+/* Cycles of a row with all columns of the kernel. */
+static double row_cycles(const Machine *m, const CutPlan *p, RegTile t)
+{
+    const ConvSizes *z = p->z;
+    double           step = 0;
+
+    if (p->form != STRIPS) {
+        WrittenLine w = {.madds = strip_taps(&p->cuts->x),
+                         .taps = z->kw,
+                         .chain = most_taps(&p->cuts->x),
+                         .tiles = ceil_div(p->z->x, t.pixels)};
+
+        return written_cycles(m, z->lanes, &w, t.nv);
+    }
+    for (uint32_t i = 0; i < p->cuts->x.n; i++) {
+        const Strip *x = &p->cuts->x.of[i];
+
+        step += (double)x->taps *
+                strip_step_cycles(m, z->lanes, x->cells, t.nv, ceil_div(x->cells, t.pixels));
+    }
+    return step;
+}
+
+static double row_tiles(const CutPlan *p, RegTile t)
+{
+    double tiles = 0;
+
+    if (p->form != STRIPS)
+        return (double)ceil_div(p->z->x, t.pixels);
+    for (uint32_t i = 0; i < p->cuts->x.n; i++)
+        tiles += (double)ceil_div(p->cuts->x.of[i].cells, t.pixels);
+    return tiles;
+}
+
 /* Cycles of all tiles, which end once a chunk. */
 static double cut_cycles(const Machine *m, const CutPlan *p, RegTile t, double chunks)
 {
     const ConvSizes *z = p->z;
-    double           step = 0, ends = 0, rows = 0;
+    double           rows = (double)z->y;
 
-    for (uint32_t i = 0; i < p->cuts->x.n; i++) {
-        const Strip *x = &p->cuts->x.of[i];
-        int64_t      tiles = ceil_div(x->cells, t.pixels);
-
-        step += (double)x->taps * strip_step_cycles(m, z->lanes, x->cells, t.nv, tiles);
-        ends += (double)tiles;
-    }
-    for (uint32_t i = 0; i < p->cuts->y.n; i++)
-        rows += (double)p->cuts->y.of[i].cells;
     return (double)(z->n * (z->o / t.nv)) *
-           (step * strip_taps(&p->cuts->y) * (double)(z->c * z->i) +
-            chunks * ends * rows * tile_end_cycles(m, 0, 0));
+           (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)sums(z) +
+            chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0));
+}
+
+/* The tile of nv vectors in the plan's form, and its cycles; INFINITY: there is none. */
+static RegTile form_tile(const Machine *m, const CutPlan *p, int64_t nv, double *cycles)
+{
+    const ConvSizes *z = p->z;
+    RegTile          t = {tile_pixels_most(m, z->lanes, nv), nv};
+    bool             form = p->form == COLUMNS ? p->cuts->x.n > 1 : z->i && few_strips(m, p->cuts);
+
+    if (!form || z->group % nv || t.pixels < 1 ||
+        (p->form != STRIPS && written(p, t) > limit_code_madds(m)))
+        *cycles = INFINITY;
+    else
+        *cycles = cut_cycles(m, p, t, 1);
+    return t;
+}
+
+static double least_cycles(const Machine *m, CutPlan *p, uint32_t form)
+{
+    double least = INFINITY, cycles;
+
+    p->form = form;
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= p->z->group; nv++) {
+        form_tile(m, p, nv, &cycles);
+        least = fmin(least, cycles);
+    }
+    return least;
+}
+
+/* Times what they have to be quicker by. */
+static double priced_cycles(const Machine *m, CutPlan *p, uint32_t form)
+{
+    return least_cycles(m, p, form) * (form == COLUMNS ? limit_columns_gain(m) : limit_cut_gain(m));
+}
+
+static double best_cycles(const Machine *m, CutPlan *p)
+{
+    double best = INFINITY;
+
+    for (uint32_t form = 0; form < FORMS; form++)
+        best = fmin(best, priced_cycles(m, p, form));
+    return best;
+}
+
+double conv_cut_cycles(const Machine *m, const ConvWork *w)
+{
+    TapCuts   cuts;
+    ConvSizes z = {.lanes = w->lanes,
+                   .n = w->n,
+                   .o = w->o,
+                   .y = w->y,
+                   .x = w->x,
+                   .i = !w->plain,
+                   .kh = w->rows.taps,
+                   .kw = w->columns.taps,
+                   .group = w->group};
+    CutPlan   p = {.z = &z, .cuts = &cuts};
+
+    if (!work_cuts(w, &cuts) || w->x < 2)
+        return INFINITY;
+    z.c = w->sum / (w->rows.taps * w->columns.taps);
+    return best_cycles(m, &p);
 }
 
 /* ... without cuts, the padded copy with them, which is stored and read again. */
-static double whole_cycles(const Sched *s, const CutPlan *p)
+static double whole_cycles(const Sched *s, const ConvSizes *z)
 {
-    const ConvSizes *z = p->z;
-    Machine          m = machine_of(s->target);
-    ConvWork         w = {.lanes = z->lanes,
-                          .n = z->n,
-                          .o = z->o,
-                          .y = z->y,
-                          .x = z->x,
-                          .kw = z->kw,
-                          .stride = 1,
-                          .dilation = 1,
-                          .group = z->group,
-                          .sum = conv_steps(z)};
-    double           copy = (double)block_work(s, "pad") * 4;
+    Machine  m = machine_of(s->target);
+    ConvWork w = {.lanes = z->lanes,
+                  .n = z->n,
+                  .o = z->o,
+                  .y = z->y,
+                  .x = z->x,
+                  .kw = z->kw,
+                  .stride = 1,
+                  .dilation = 1,
+                  .group = z->group,
+                  .sum = conv_steps(z),
+                  .plain = !z->i};
+    double   copy = (double)block_work(s, "pad") * 4;
 
-    return cpu_conv_cycles(s->target, &w) +
+    return conv_whole_cycles(&m, &w) +
            (has_halo(s) ? 0 : time_traffic(moved_time(&m, copy, copy, copy)));
 }
 
@@ -203,13 +337,21 @@ static void decide_cut(Sched *s, void *plan)
     CutPlan         *p = plan;
     const ConvSizes *z = p->z;
     Machine          m = machine_of(s->target);
-    Candidates       tile = candidates(s), chunk = candidates(s);
+    Candidates       form = candidates(s), tile = candidates(s), chunk = candidates(s);
 
+    for (uint32_t f = 0; f < FORMS; f++) {
+        double cycles = priced_cycles(&m, p, f);
+
+        if (cycles < INFINITY)
+            candidate(&form, f, 0, cycles);
+    }
+    p->form = pick_order(s, "form", &form, form_names);
     for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= z->group; nv++) {
-        int64_t most = tile_pixels_most(&m, z->lanes, nv);
+        double  cycles;
+        RegTile t = form_tile(&m, p, nv, &cycles);
 
-        if (z->group % nv == 0 && most > 0)
-            candidate(&tile, most, nv, cut_cycles(&m, p, (RegTile){most, nv}, 1));
+        if (cycles < INFINITY)
+            candidate(&tile, t.pixels, nv, cycles);
     }
     p->tile = pick_reg_tile(s, "tile", &tile);
     if (p->alone || z->o > p->tile.nv) {
@@ -219,23 +361,34 @@ static void decide_cut(Sched *s, void *plan)
         candidate(&chunk, z->c, 0, 0);
     }
     p->chunk = pick_factor(s, "chunk", &chunk);
-    int64_t code = p->tile.pixels * p->tile.nv * z->i * p->cuts->x.n * p->cuts->y.n;
-    p->channels = pick_bool(s, "unroll.channels", code <= limit_code_madds(&m));
+    p->channels =
+        z->i && pick_bool(s, "unroll.channels", written(p, p->tile) * z->i <= limit_code_madds(&m));
+}
+
+/* Weights in the order in which the sums take them. */
+static void pack(Sched *s, const ConvSizes *z, const CutPlan *p)
+{
+    long long o = (long long)(p->tile.nv * z->lanes), i = (long long)z->i;
+
+    if (!i || p->form == STRIPS)
+        conv_pack(s, z, p->tile.nv);
+    else
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, c%%%lld, v, o%%%lld)",
+             o, i, i, o);
 }
 
 bool conv2d_cut(Sched *s, const ConvSizes *z)
 {
-    TapCuts     cuts;
+    TapCuts     cuts, rows;
     Machine     m = machine_of(s->target);
     CutPlan     p = {.z = z, .cuts = &cuts};
     const char *out;
 
-    if (!z->c || !z->i || strcmp(z->line, "x") || !tap_cuts(s, &cuts))
+    if (!z->c || strcmp(z->line, "x") || !tap_cuts(s, &cuts))
         return false;
-    RegTile best = tile_best(&m, z->lanes, z->group, cuts.x.of[0].cells, 0);
-    if (cut_cycles(&m, &p, best, 1) * limit_cut_gain(&m) > whole_cycles(s, &p))
+    if (best_cycles(&m, &p) > whole_cycles(s, z))
         return false;
-    p.alone = is_tiny(s, (int64_t)((double)(z->n * z->o * z->lanes * z->c * z->i) *
+    p.alone = is_tiny(s, (int64_t)((double)(z->n * z->o * z->lanes * sums(z)) *
                                    strip_taps(&cuts.y) * strip_taps(&cuts.x)));
     inline_prologue(s, "conv");
     step(s, "compute_inline pad");
@@ -243,7 +396,10 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
     sched_decide(s, decide_cut, &p);
     RegTile t = p.tile;
 
-    conv_pack(s, z, t.nv);
+    rows = cuts;
+    if (p.form != STRIPS)
+        rows.x = (Strips){1, {{0, z->x, z->kw}}};
+    pack(s, z, &p);
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)p.chunk);
     TileNest tile = {.block = "conv",
@@ -251,20 +407,26 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = t.pixels,
-                     .sums = "%cb, %conv.kh, %conv.kw, %conv.i",
+                     .sums = !z->i              ? "%cb, %conv.kh, %conv.kw"
+                             : p.form == STRIPS ? "%cb, %conv.kh, %conv.kw, %conv.i"
+                                                : "%cb, %conv.kh, %conv.i, %conv.kw",
                      .vectors = "%ov, %conv.j",
                      .lane = "conv.j",
-                     .unroll = "%p, %ov",
+                     .unroll = p.form == STRIPS ? "%p, %ov" : "%conv.kw, %p, %ov",
                      .out = out,
                      .chunks = p.chunk < z->c};
     step(s, "reorder %%conv.n, %%oc, %%kc, %%conv.y, %%conv.x, %s, %s", tile.sums, tile.vectors);
-    cut_loops(s, &cuts);
+    cut_loops(s, &rows);
     tile_sums(s, &tile);
+    if (p.form == COLUMNS) {
+        step(s, "guard_zeros conv");
+        step(s, "unroll %%t"); /* each has columns of its own */
+    }
     tile_marks(s, &tile);
     if (p.channels)
         step(s, "unroll %%conv.i");
     if (!p.alone)
-        step(s, "parallel %s", z->o > t.nv ? "%oc" : "%conv.y");
+        step(s, "parallel %s", z->o > t.nv ? "%oc" : z->n > 1 ? "%conv.n" : "%conv.y");
     step(s, "outline %%t -> @tile");
     return true;
 }

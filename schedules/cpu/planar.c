@@ -99,7 +99,15 @@ double cpu_planar_cycles(const Target *t, const ConvWork *w)
 
     if (w->x < 2 || w->lanes < 2)
         return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
-    return best_cycles(&m, &p);
+    PlanarPlan strips = p;
+    double     whole = best_cycles(&m, &p), cut;
+
+    if (w->sum <= w->rows.taps * w->columns.taps || !work_cuts(w, &strips.cuts) ||
+        !few_strips(&m, &strips.cuts))
+        return whole;
+    strips.taps = w->rows.taps * w->columns.taps;
+    cut = best_cycles(&m, &strips);
+    return cut * limit_cut_gain(&m) < whole ? cut : whole;
 }
 
 static void decide_planar(Sched *s, void *plan)
@@ -150,7 +158,7 @@ void conv2d_planar(Sched *s)
                         .rows = (double)(work / sum / x),
                         .data = (double)((c ? c : 1) * y * x * stride * stride * 4)};
         PlanarPlan strips = p;
-        bool       cut = c && tap_cuts(s, &strips.cuts) &&
+        bool       cut = c && tap_cuts(s, &strips.cuts) && few_strips(&m, &strips.cuts) &&
                    best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &p);
 
         if (cut) {
