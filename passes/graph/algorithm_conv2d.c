@@ -18,6 +18,8 @@
 #include "passes/graph/choose_algorithms.h"
 #include "schedules/schedules.h"
 
+#include <math.h>
+
 /* Instructions of a sum of four products of bytes; 0: not quick, or no bytes.  Weights that were
  * widened to i16 count as bytes. */
 static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
@@ -187,10 +189,32 @@ static double short_or_whole(const Ctx *c, Conv3x3 *s, int64_t tile)
     return s->short_tiles ? cycles : whole;
 }
 
-double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
+static double best_tiles(const Ctx *c, Conv3x3 *s)
 {
     static const int64_t tiles[] = {2, 4};
+    double               best = INFINITY;
 
+    for (uint32_t i = 0; i < COUNT(tiles); i++)
+        best = fmin(best, short_or_whole(c, s, tiles[i]));
+    return best;
+}
+
+double winograd_groups_cycles(const Ctx *c, const int64_t out[4], int64_t in, int64_t groups,
+                              int64_t lanes)
+{
+    Conv3x3 s = {.n = out[0],
+                 .in = in,
+                 .out = out[1],
+                 .groups = groups,
+                 .y = out[2],
+                 .x = out[3],
+                 .lanes = lanes};
+
+    return best_tiles(c, &s);
+}
+
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
+{
     Conv3x3 s = {.n = out[0],
                  .in = round_up(in, lanes),
                  .out = round_up(out[1], lanes),
@@ -200,13 +224,8 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lan
     Machine at = machine_of(c->target);
     double  weights = 3 * 3 * (double)(in * out[1]);
     double  direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
-    double  best = direct;
+    double  best = fmin(direct, best_tiles(c, &s));
 
-    for (uint32_t i = 0; i < COUNT(tiles); i++) {
-        double cycles = short_or_whole(c, &s, tiles[i]);
-
-        best = cycles < best ? cycles : best;
-    }
     return direct > 0 ? best / direct : 1;
 }
 

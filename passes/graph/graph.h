@@ -25,6 +25,9 @@ const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 /* algorithm_conv2d.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in
  * blocks of `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes);
+/* Cycles of the quicker of its tiles in groups of whole blocks. */
+double winograd_groups_cycles(const Ctx *c, const int64_t out[4], int64_t in, int64_t groups,
+                              int64_t lanes);
 /* What products of such data and weights take by those of f32, in blocks of channels or on rows. */
 double product_cost(Ctx *c, DType data, DType weight, int64_t lanes, bool blocks);
 /* algorithm_pool2d.c: cycles of a pool's windows on plain data, by its best algorithm. */
@@ -144,10 +147,10 @@ typedef struct {
     Map     *of; /* node to Layouts; absent: plain */
 } LayoutPlan;
 LayoutPlan choose_layouts(Ctx *c, const Expr *func);
-/* Cycles of a convolution between plain images, in the layouts that are best for it; `fill`: with
- * the outputs of a group filled up to vectors of so many lanes, which are left out again.  0 where
- * they are not known. */
-double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill);
+/* Cycles of a convolution between plain images, in the layouts that are best for it; with so many
+ * inputs and outputs of a group, where these are not 0: data are filled up, and what is more than
+ * the real outputs is left out again.  0 where they are not known. */
+double conv2d_cycles(Ctx *c, const Expr *conv, int64_t group_in, int64_t group_out);
 /* An operand that a call on blocked data reads blocked: an image with the result's channels. */
 bool is_blocked_operand(const Expr *call, const Expr *x);
 /* N, C, H, W of images of a type that may be blocked, the largest where a run decides; false for

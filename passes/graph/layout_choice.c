@@ -12,6 +12,7 @@
 
 #include "schedules/schedules.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_CHOICES = (MAX_WIDTHS + 1) * MAX_WIDTHS + 1 };
@@ -147,7 +148,7 @@ static bool conv_dims(const Expr *e, ConvDims *d)
                                .size = cell_known(e, a, i + 2) ? d->in[i + 2] : 0};
     d->grouped = a->groups > 1;
     d->depthwise = d->grouped && d->group_in == 1;
-    d->wino = a->groups == 1 && d->kh == 3 && d->kw == 3 && is_float(e) &&
+    d->wino = !d->depthwise && d->kh == 3 && d->kw == 3 && is_float(e) &&
               call_arg(e, 1)->kind == EXPR_CONST;
     for (uint32_t i = 0; i < 2; i++)
         d->wino &= (a->strides.n <= i || a->strides.at[i] == 1) &&
@@ -198,7 +199,11 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w) * product_cost(s->c, d->data, d->weight, width, true);
-    if (s->c->target->winograd && d->wino && l.in == l.out)
+    bool whole = d->group_in % width == 0 && group_out % width == 0;
+
+    if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && whole)
+        cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, width));
+    else if (s->c->target->winograd && d->wino && !d->grouped && l.in == l.out)
         cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
     return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
 }
@@ -496,7 +501,7 @@ static Choice choice_of(Ctx *c)
     return s;
 }
 
-double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill)
+double conv2d_cycles(Ctx *c, const Expr *conv, int64_t group_in, int64_t group_out)
 {
     Choice   s = choice_of(c);
     Chooser  x = {.e = conv};
@@ -505,13 +510,17 @@ double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill)
 
     if (!conv_dims(conv, &d))
         return 0;
-    if (fill) {
-        const int64_t out[4] = {d.out[0], d.groups * round_up(d.out[1] / d.groups, fill), d.out[2],
-                                d.out[3]};
+    int64_t in = d.groups * (group_in ? group_in : d.group_in),
+            out = group_out ? d.groups * group_out : d.out[1];
 
-        more = moves(&s, cells(&s.plan, d.out, 0) + cells(&s.plan, out, 0));
-        memcpy(d.out, out, sizeof out);
-    }
+    if (in > d.in[1])
+        more += s.machine.start_cycles +
+                moves(&s, cells(&s.plan, d.in, 0) * (1 + (double)in / (double)d.in[1]));
+    if (out > d.out[1])
+        more += moves(&s, cells(&s.plan, d.out, 0) * (1 + (double)out / (double)d.out[1]));
+    d.in[1] = in;
+    d.group_in = in / d.groups;
+    d.out[1] = out;
     best = conv_cost(&s, &d, (Layouts){0});
     offer_conv(&s, &x, &d);
     for (uint32_t i = 0; i + 1 < x.n; i++) {
