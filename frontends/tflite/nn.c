@@ -365,6 +365,16 @@ static bool in_parts(const TfliteNode *n, int bits)
            (double)tflite_zero(t, 0) == dtype_min(d) + (bits < d.bits ? ldexp(1, bits) : 0);
 }
 
+/* Is it so as softmax of 8 bits has it, or of 16? */
+static bool in_softmax_parts(const TfliteNode *n)
+{
+    DType x = expr_dtype(n->in[0]), y;
+
+    if (!tflite_dtype(tflite_out(n, 0)->type, &y) || y.bits > 16)
+        return false;
+    return x.bits == 8 ? in_parts(n, y.bits) : x.bits == 16 && y.bits == 16 && in_parts(n, 15);
+}
+
 /* Is the first result of 8 bits, in 2^-4 and up to 0? */
 static bool in_sixteenths(const TfliteNode *n)
 {
@@ -388,7 +398,7 @@ bool tflite_softmax(TfliteNode *n)
     a->axis = axis;
     if (n->raw && !n->row->options && in_sixteenths(n))
         return tflite_log_softmax_steps(n, axis);
-    if (n->raw && n->row->options && in_parts(n, expr_dtype(x).bits == 8 ? 8 : 15))
+    if (n->raw && n->row->options && in_softmax_parts(n))
         return tflite_softmax_steps(n, axis, beta != 0 ? beta : 1);
     x = tflite_value(n, 0);
     if (beta != 1 && beta != 0) /* 0 is what files without options have */

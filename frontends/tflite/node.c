@@ -226,8 +226,12 @@ bool tflite_prepare(TfliteNode *n)
         how = how == TFLITE_STEPS ? TFLITE_CELLS : TFLITE_AXES;
         break;
     case TFLITE_SCALED:
+    case TFLITE_SCALED_AXES:
+        steps = all_steps(n, true);
+        how = how == TFLITE_SCALED ? TFLITE_CELLS : TFLITE_AXES;
+        break;
     case TFLITE_ALIKE:
-        steps = how == TFLITE_SCALED ? all_steps(n, true) : all_alike(n);
+        steps = all_alike(n);
         how = TFLITE_CELLS;
         break;
     default: break;

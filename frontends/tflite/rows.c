@@ -175,13 +175,15 @@ static const Expr *sum_of(const Build *b, const Expr *x, int64_t axis)
     return build_cast(b, sum ? by(b, "minimum", sum, dtype_max(DT_I32)) : NULL, DT_I32);
 }
 
-/* Exponentials of the distances to the largest cell, times the reciprocal of their sum. */
+/* Exponentials of the distances to the largest cell, times the reciprocal of their sum; the result
+ * may have 16 bits. */
 static bool softmax_bytes(TfliteNode *n, int64_t axis, double beta)
 {
     const Build *b = &n->b;
     const Expr  *x = below_largest(b, n->in[0], axis), *sum, *bits, *y;
     DType        t = expr_dtype(n->in[0]);
 
+    tflite_dtype(tflite_out(n, 0)->type, &t);
     x = build_take(b, exponentials(n, beta), x, 0);
     sum = sum_of(b, x, axis);
     /* The highest bit of the sum stands for 1. */

@@ -148,9 +148,10 @@ typedef enum {
     TFLITE_RESHAPE, /* the same, of which the order of dimensions is to stay */
     TFLITE_STRINGS, /* as they are, strings, too */
     TFLITE_STEPS,   /* quantized integers, all alike of 8 or 16 bits, as they are; else CELLS */
-    TFLITE_STEP_AXES, /* .. as TFLITE_AXES */
-    TFLITE_SCALED,    /* integers with a scale, of 32 bits, too, as they are; else CELLS */
-    TFLITE_ALIKE      /* integers where all are quantized alike; else CELLS */
+    TFLITE_STEP_AXES,   /* .. as TFLITE_AXES */
+    TFLITE_SCALED,      /* integers with a scale, of 32 bits, too, as they are; else CELLS */
+    TFLITE_SCALED_AXES, /* .. as TFLITE_AXES */
+    TFLITE_ALIKE        /* integers where all are quantized alike; else CELLS */
 } TfliteHow;
 
 typedef struct {

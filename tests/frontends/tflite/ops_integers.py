@@ -287,6 +287,8 @@ def rows(r, dtype):
         x = m.input("softmax_" + name + "_x", q.shape, dtype, scale=scale, zero=k.zero)
         m.op("SOFTMAX", [x], m.output("softmax_" + name, q.shape, dtype, scale=1 / 256, zero=k.least), "SoftmaxOptions", beta=beta, version=k.version)
         x = m.input("log_" + name + "_x", q.shape, dtype, scale=scale, zero=k.zero)
+        if dtype == "int8":
+            m.op("SOFTMAX", [x], m.output("words_" + name, q.shape, "int16", scale=2.0**-16, zero=-2**15), "SoftmaxOptions", beta=beta, version=k.version)
         m.op("LOG_SOFTMAX", [x], m.output("log_" + name, q.shape, dtype, scale=16 / 256, zero=np.iinfo(dtype).max), "LogSoftmaxOptions", version=2)
         feeds += [q, q]
     for name, shape in (("l2", (6, 40)), ("l2_image", (2, 3, 4, 10))):
