@@ -391,7 +391,10 @@ def movers(r, dtype):
     op("BROADCAST_TO", [x, i32([2, 4, 4, 6, 8])], [2, 4, 4, 6, 8], "BroadcastToOptions", version=3)
     op("SELECT_V2", [m.const(r.integers(0, 2, shape).astype(bool)), x, y], list(shape), "SelectV2Options", version=1)
     op("DYNAMIC_UPDATE_SLICE", [x, m.const(steps(r, (4, 2, 6, 8), dtype), scale=k.scale, zero=k.zero), i32([0, 1, 0, 0])], list(shape), version=3)
+    some = m.const(steps(r, (3, 3), dtype), scale=k.scale, zero=k.zero)
+    op("MATRIX_DIAG", [some], [3, 3, 3], "MatrixDiagOptions", version=1)
     if not k.words:
+        op("SCATTER_ND", [i32([[4], [3], [4]]), some, i32([8, 3])], [8, 3], "ScatterNdOptions", version=1)
         op("SPACE_TO_DEPTH", [x], [4, 2, 3, 32], "SpaceToDepthOptions", blockSize=2)
         op("DEPTH_TO_SPACE", [x], [4, 8, 12, 2], "DepthToSpaceOptions", blockSize=2)
         op("SPACE_TO_BATCH_ND", [x, i32([2, 2]), i32([[0, 0], [0, 0]])], [16, 2, 3, 8], version=3)
