@@ -62,9 +62,13 @@ bool lstm_is_of_bytes(const Layer *k)
         !lstm_are_of(k, at->weights, 2 * GATES, DT_I8) ||
         !lstm_are_of(k, at->projection, 1, DT_I8) || !lstm_are_of(k, at->norm, GATES, DT_I16))
         return false;
-    for (uint32_t i = 0; i < PARTS; i++)
-        if (tflite_scales(lstm_between(k, i)) != 1 || !(tflite_scale(lstm_between(k, i), 0) > 0))
+    for (uint32_t i = 0; i < PARTS; i++) {
+        const TfliteTensor *t = lstm_between(k, i);
+
+        if (tflite_scales(t) != 1 || !(tflite_scale(t, 0) > 0) || tflite_zero(t, 0) < -128 ||
+            tflite_zero(t, 0) > 127)
             return false;
+    }
     return true;
 }
 
