@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What machine code for NVIDIA GPUs looks like, without a GPU.
 
-    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--mixed] [--check] [--all] [--summary]
+    gpu_static.py MODEL|bytes [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--mixed] [--check] [--all] [--summary]
 
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
@@ -11,7 +11,7 @@ on one multiprocessor; and the cycles of that bound for all blocks of the busies
 
 The model: a trip of the hot loop costs each pipe of a multiprocessor so many cycles for all warps of a block; the slowest one
 is the bound.  The rates are those of NVIDIA's programming guide, per multiprocessor and cycle: 4 instructions issued; 64 or 128
-lanes of FFMA, FADD, FMUL; 512 to 1270 multiply-adds of f16 by mma.sync, twice as many of bytes; 64 lanes of integers; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
+lanes of FFMA, FADD, FMUL; 512 to 1270 multiply-adds of f16 by mma.sync, twice as many of bytes; 64 lanes of integers, of which IDP (dp4a) adds four products of bytes; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
 Latency, bank conflicts and the memory behind the caches are not in it: it says what code can reach, not what it does.
 
 --summary: a line for each model: launches; kernels; how many have a stack frame or spills; how many have multiply-adds in a loop;
@@ -19,6 +19,9 @@ of how many of these the multiply-adds are the bound; least, median and largest 
 seconds of a compile with an empty cache and with a full one.
 
 --mixed: with --mixed-precision.
+
+`bytes` in the place of a model: products of u8 by i8 with sums of i32, convolutions of ResNet-50 and MobileNetV2 and matrix products.
+Channels that are no multiple of 32 are summed by dp4a, as all are on GPUs before sm_80; others by mma.sync.
 
 --check: status 1 where a kernel has a stack frame or spills.  Needs NVRTC (docs/cuda.md) and nvdisasm: the packages of
 gpu.requirements.txt, or a CUDA Toolkit.
@@ -144,7 +147,7 @@ def loops(code):
 
 
 def is_math(o):
-    return o.startswith(("FFMA", "HMMA", "IMMA", "DFMA"))
+    return o.startswith(("FFMA", "HMMA", "IMMA", "DFMA", "IDP"))
 
 
 def tensor_macs(o):
@@ -158,6 +161,12 @@ def bytes_of(o):
     return 4 * (int(m[1]) // 32 if (m := re.search(r"\.(64|128)\b", o)) else 1)
 
 
+def line_cycles(o):
+    """Of a warp's load past shared memory, one at least."""
+    narrow = re.search(r"\.[US](8|16)\b", o)
+    return max(1, 32 * (int(narrow[1]) // 8 if narrow else bytes_of(o)) / CACHE)
+
+
 def cycles(ops, warps, arch):
     """Of each pipe, for one trip of all warps of a block; and of the multiply-adds alone."""
     lanes = RATES[arch][0]
@@ -165,7 +174,7 @@ def cycles(ops, warps, arch):
     for o in ops:
         if re.match("FFMA|FADD|FMUL", o):
             c["float"] += warps * 32 / lanes
-        elif re.match("IMAD|IADD|LEA|LOP|SHF|ISETP|SEL|IMNMX|PRMT", o):
+        elif re.match("IDP|IMAD|IADD|LEA|LOP|SHF|ISETP|SEL|IMNMX|PRMT", o):
             c["integer"] += warps * 32 / INTEGERS
         elif tensor_macs(o):
             c["tensor"] += warps * tensor_macs(o) / RATES[arch][3]
@@ -177,8 +186,34 @@ def cycles(ops, warps, arch):
         elif re.match("LDS|STS", o):
             c["shared"] += warps * 32 * bytes_of(o) / SHARED
         elif re.match("LDG|STG", o):
-            c["memory"] += warps * 32 * bytes_of(o) / CACHE
-    return c, c["tensor"] or sum(o.startswith("FFMA") for o in ops) * warps * 32 / lanes
+            c["memory"] += warps * line_cycles(o)
+    products = {name: sum(o.startswith(name) for o in ops) * warps * 32 for name in ("FFMA", "IDP")}
+    return c, c["tensor"] or products["FFMA"] / lanes + products["IDP"] / INTEGERS
+
+
+# ---- products of bytes ---------------------------------------------------------------------------
+
+CONV = """
+const @w: Tensor[({o}, {c}, {k}, {k}), i8] = splat(3)
+fn @main(%x: Tensor[(1, {c}, {y}, {y}), u8], %b: Tensor[({o}), i32]) {{
+  nn.relu(nn.bias_add(nn.conv2d(%x, const @w, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], out_dtype="i32"), %b))
+}}
+"""
+DENSE = """
+const @w: Tensor[({n}, {k}), i8] = splat(3)
+fn @main(%x: Tensor[({m}, {k}), u8], %b: Tensor[({n}), i32]) {{
+  nn.relu(nn.bias_add(nn.dense(%x, const @w, out_dtype="i32"), %b))
+}}
+"""
+
+
+def bytes_cases():
+    """(name, Relay text)"""
+    for c, o, y, k, s in ((64, 64, 56, 3, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1),
+                          (16, 96, 112, 1, 1), (24, 144, 56, 1, 1), (144, 24, 56, 1, 1), (40, 80, 28, 3, 1)):
+        yield ("conv %dx%d %d -> %d, %dx%d" % (k, k, c, o, y, y), CONV.format(c=c, o=o, y=y, k=k, s=s, p=k // 2))
+    for m, n, k in ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (512, 3072, 768), (512, 512, 520), (1000, 1000, 1000)):
+        yield "%dx%dx%d" % (m, n, k), DENSE.format(m=m, n=n, k=k)
 
 
 # ---- a model --------------------------------------------------------------------------------------
@@ -201,6 +236,37 @@ def launches(text):
         row = found.setdefault("k_" + re.sub("[^A-Za-z0-9]", "_", name), [0, *size])
         row[0] += 1
     return found
+
+
+def report_bytes(args, nvdisasm):
+    """A line for each product, instead of for each kernel."""
+    print("| product, %s | by | blocks | threads | registers | stack, spills | loop | bound | of it %% |\n|---|---|" % args.arch +
+          "---:|" * 5 + "---|---:|")
+    bad = 0
+    for name, text in bytes_cases():
+        with tempfile.TemporaryDirectory() as folder:
+            path, o = os.path.join(folder, "net.relay"), os.path.join(folder, "net.o")
+            with open(path, "w") as f:
+                f.write(text)
+            target = [path, "--target=cuda -arch=" + args.arch]
+            run(args, ["-c", *target, "-o", o])
+            known = launches(run(args, ["compile", *target, "--emit=tir", "-o", "-"]))
+            for elf in cubins(o):
+                kernel, code = disassemble(nvdisasm, elf, folder)
+                registers, stack, _ = resources(elf)
+                local = stack + sum(op(t).startswith(("LDL", "STL")) for k, t in code if k == "code")
+                bad += bool(local)
+                ops = max(loops(code), key=lambda l: (sum(map(is_math, l)), len(l)))
+                if not any(map(is_math, ops)) and not local:
+                    continue
+                _, blocks, threads = known.get(kernel, [0, 0, 32])
+                warps = (threads + 31) // 32
+                pipes, useful = cycles(ops, warps, args.arch)
+                bound = max(pipes, key=pipes.get)
+                by = "mma.sync" if any(map(tensor_macs, ops)) else "dp4a" if any(o.startswith("IDP") for o in ops) else "single"
+                print("| %s | %s | %d | %d | %d | %d | %d | %s | %.0f |" % (
+                    name, by, blocks, threads, registers, local, len(ops), bound, 100 * useful / pipes[bound]), flush=True)
+    return bad
 
 
 def report(args, model, nvdisasm):
@@ -263,7 +329,7 @@ def main():
     if args.summary:
         print("| model | launches | kernels | frame or spills | with FFMA | bound by them | share % | registers | s |\n|---|" +
               "---:|" * 8)
-    bad = sum(report(args, m, nvdisasm) for m in args.models)
+    bad = sum(report_bytes(args, nvdisasm) if m == "bytes" else report(args, m, nvdisasm) for m in args.models)
     sys.exit(1 if args.check and bad else 0)
 
 

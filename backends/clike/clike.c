@@ -208,7 +208,7 @@ static void print_call(Clike *x, const StoreData *d)
     const Prim *where = p->kids[0]->u.load.mask; /* of a copy, else zeros */
     const char *holds = where ? clike_bare(x, clike_expression(x, where->kids[0])) : NULL;
     clike_indent(x);
-    str_printf(x->out, "%s(", p->u.intrin->text);
+    str_printf(x->out, "%s(", clike_instruction(x->c, p->u.intrin));
     str_printf(x->out, "&%s", clike_place(x, d->buffer, d->index[0]));
     for (uint32_t i = 0; i + p->u.intrin->sums < p->nkids; i++) {
         const LoadData *from = &p->kids[i]->u.load;
@@ -222,7 +222,7 @@ static void print_store(Clike *x, const StoreData *d)
     const char *name = clike_buffer(x, d->buffer);
 
     clike_fresh(x);
-    if (d->value->kind == PRIM_INTRIN) { /* others are written out */
+    if (d->value->kind == PRIM_INTRIN && (d->value->u.intrin->warp || !d->value->u.intrin->sums)) {
         print_call(x, d);
         return;
     }

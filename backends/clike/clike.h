@@ -50,7 +50,7 @@ typedef struct ClikeDialect {
     bool        runs;    /* pointers go along with loops (running.c) */
     const char *barrier; /* statement */
     const char *fma;     /* function; NULL: the helper of the type */
-    /* Text that defines a function of the name of an instruction, of a warp or a copy; NULL, or it
+    /* Text that defines a function of the name of an instruction (clike_instruction); NULL, or it
      * gives NULL: the language has none. */
     const char *(*instruction)(IntrinId id);
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
@@ -70,6 +70,10 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
 /* All functions of that kind among them, called as device_symbol says. */
 bool clike_kernels(Ctx *c, const ClikeDialect *d, uint32_t n, const Func *const *funcs,
                    StrBuf *out);
+
+/* What an instruction is called: "mma_s8"; a sum of a thread's own "dot4_u8_i8", a function of
+ * words and of what is added to. */
+const char *clike_instruction(Ctx *c, const Intrin *row);
 
 /* ---- prelude.c: functions that stand in for operators ------------------------------------------- */
 

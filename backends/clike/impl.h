@@ -117,6 +117,7 @@ void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 /* ---- wide.c ---- */
 
 void clike_wide(Clike *x, const Prim *p, StrBuf *s);
+void clike_sum(Clike *x, const Prim *p, StrBuf *s); /* of products of words, an instruction */
 void clike_wide_store(Clike *x, const StoreData *d);
 
 /* ---- prelude.c ---- */

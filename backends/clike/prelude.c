@@ -369,9 +369,10 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
         if (wanted[i])
             str_add(out, h.all.at[i].text);
     for (uint32_t id = 0; d->instruction && id < INTRIN_COUNT; id++) {
-        const char *name = intrin_text((IntrinId)id), *text = d->instruction((IntrinId)id);
+        const char *text = d->instruction((IntrinId)id);
 
-        if (text && text != last && clike_calls(code, name))
+        if (text && text != last &&
+            clike_calls(code, clike_instruction(c, intrin_of(c, (IntrinId)id))))
             str_add(out, text);
         last = text; /* of several rows of a name */
     }

@@ -359,7 +359,7 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_ADDR:
     case PRIM_SYMBOL: clike_address(x, p, s); return;
     case PRIM_SIZEOF: print_size(x, p->u.size, s); return;
-    case PRIM_INTRIN:
+    case PRIM_INTRIN: clike_sum(x, p, s); return;
     case PRIM_SPLAT:
     case PRIM_RAMP:
     case PRIM_VEC:

@@ -5,6 +5,7 @@
  *
  * What has been found to be such an access lies on its border (backends/common/wide.c). */
 #include "backends/clike/impl.h"
+#include "ir/tir/intrin.h"
 
 static const char *space_of(Clike *x, const Buffer *b)
 {
@@ -54,6 +55,28 @@ static void each(Clike *x, const Prim *p, StrBuf *s)
     str_add(s, ")");
 }
 
+const char *clike_instruction(Ctx *c, const Intrin *row)
+{
+    if (row->warp || !row->sums)
+        return row->text;
+    return intern_printf(c->strings, "%s_%s_%s", row->text, dtype_text(c, row->operand[0].dtype),
+                         dtype_text(c, row->operand[1].dtype));
+}
+
+/* dot4_u8_i8(*(const unsigned *)&b0[4*i0], *(const unsigned *)&b1[i0], sum) */
+void clike_sum(Clike *x, const Prim *p, StrBuf *s)
+{
+    uint32_t n = p->nkids - 1;
+
+    str_printf(s, "%s(", clike_instruction(x->c, p->u.intrin));
+    for (uint32_t i = 0; i < n; i++) {
+        access(x, p->kids[i]->u.load.buffer, p->kids[i]->u.load.index[0], DT_U32, s);
+        str_add(s, ", ");
+    }
+    clike_prim(x, p->kids[n], s);
+    str_add(s, ")");
+}
+
 void clike_wide(Clike *x, const Prim *p, StrBuf *s)
 {
     if (p->kind == PRIM_LOAD && !p->u.load.n) {
@@ -63,6 +86,14 @@ void clike_wide(Clike *x, const Prim *p, StrBuf *s)
             access(x, p->u.load.buffer, p->u.load.index[0], p->dtype, s);
         else
             load_each(x, p, s);
+    } else if (p->kind == PRIM_SELECT) {
+        str_add(s, "(");
+        clike_prim(x, p->kids[0], s);
+        str_add(s, " ? ");
+        clike_prim(x, p->kids[1], s);
+        str_add(s, " : ");
+        clike_prim(x, p->kids[2], s);
+        str_add(s, ")");
     } else if (p->kind == PRIM_SHUFFLE && p->dtype.lanes == 1) {
         clike_prim(x, p->kids[0], s);
         str_printf(s, ".%c", "xyzw"[p->u.from[0]]);

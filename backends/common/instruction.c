@@ -5,12 +5,13 @@
  *
  * A copy to shared memory stays where both sides lie on borders of 16 bytes, as memory of devices
  * and what blocks share do; under a condition, one for all cells, zeros are copied where it does
- * not hold (%a[64*j : 8] mask(splat(j < 3, 8))).  Copies go on beside what follows until a thread
+ * not hold (%a[64*j : 8] mask(splat(j < 3, 8))).  Four bytes that are multiplied together are words
+ * that lie on borders of 4 bytes.  Copies go on beside what follows until a thread
  * waits for its own: it does so before it comes to anything but a copy. */
 #include "backends/common/plain.h"
 #include "ir/tir/intrin.h"
 
-enum { BORDER = 16 };
+enum { BORDER = 16, WORD = 4 };
 
 bool is_async_copy(const Prim *p)
 {
@@ -27,6 +28,18 @@ static bool stays(Ctx *c, const StoreData *d)
            (from->buffer->scope == SCOPE_ARENA || from->buffer->scope == SCOPE_CONST) &&
            is_on_border(c, d->buffer, d->index, BORDER) &&
            is_on_border(c, from->buffer, from->index, BORDER);
+}
+
+/* What a sum of products multiplies are words of memory. */
+static bool takes_words(Ctx *c, const Prim *p)
+{
+    for (uint32_t i = 0; i + 1 < p->nkids; i++) {
+        const Prim *k = p->kids[i];
+        if (k->kind != PRIM_LOAD || k->u.load.mask || dtype_bytes(k->dtype) != WORD ||
+            !is_on_border(c, k->u.load.buffer, k->u.load.index, WORD))
+            return false;
+    }
+    return p->u.intrin->sums && p->dtype.lanes == 1;
 }
 
 typedef struct {
@@ -52,7 +65,8 @@ static const Prim *expand(Ctx *c, void *user, const Prim *p)
     const Expand *x = user;
 
     if (p->kind != PRIM_INTRIN || p->u.intrin->warp ||
-        (map_get(x->kept, p->id) && !map_get(x->written, p->id)))
+        (map_get(x->kept, p->id) && !map_get(x->written, p->id)) ||
+        (takes_words(c, p) && x->has(x->user, p->u.intrin->id)))
         return p;
     return intrin_expand(c, p);
 }

@@ -7,6 +7,8 @@
  * array of its own. */
 #include "backends/common/plain.h"
 
+enum { WORD = 4 }; /* bytes */
+
 typedef struct {
     Ctx          *c;
     const Idx    *lane;   /* a loop's variable, or a number */
@@ -108,6 +110,29 @@ static const Stmt *all_lanes(Lanes *v, const Buffer *b, const Idx *at, const Pri
     return stmt_seq(c, n, each);
 }
 
+/* Bytes of a word that shared memory gets at once: as they lie, or one by one. */
+static bool is_word(Ctx *c, const Prim *p)
+{
+    switch ((int)p->kind) {
+    case PRIM_INT:
+    case PRIM_SPLAT:
+    case PRIM_VEC: return true;
+    case PRIM_LOAD:
+        return !p->u.load.mask &&
+               (!p->u.load.n || is_on_border(c, p->u.load.buffer, p->u.load.index, WORD));
+    case PRIM_SELECT:
+        return p->kids[0]->dtype.lanes == 1 && is_word(c, p->kids[1]) && is_word(c, p->kids[2]);
+    }
+    return false;
+}
+
+static bool fills_words(Ctx *c, const StoreData *d)
+{
+    return d->buffer->scope == SCOPE_SHARED && d->value->dtype.lanes == WORD &&
+           d->value->dtype.bits == 8 && !dtype_is_bool(d->value->dtype) && !d->mask &&
+           is_on_border(c, d->buffer, d->index, WORD) && is_word(c, d->value);
+}
+
 static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
     const StoreData *d = &now->u.store;
@@ -116,7 +141,7 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
 
     (void)user, (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
-        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN)
+        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN || fills_words(c, d))
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];

@@ -21,9 +21,10 @@ bool                     cuda_is_ptx(const char *arch);
 
 /* ---- warp.c ------------------------------------------------------------------------------------- */
 
-/* Definition of the function of a warp that an instruction is in the text, of sm_80 and later;
- * NULL: there is none. */
+/* Definition of the function that an instruction is in the text, of sm_80 and later, of some of
+ * earlier GPUs too; NULL: there is none. */
 const char *cuda_instruction(IntrinId id);
+uint32_t    cuda_first(IntrinId id);
 
 /* What a kernel's text may declare of shared memory. */
 enum { CUDA_DECLARED_SHARED = 48 * 1024 };

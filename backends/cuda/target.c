@@ -110,9 +110,8 @@ bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
     }
     uint32_t least = least_arch(c, t);
     t->gpu = intern_printf(c->strings, "sm_%u", least);
-    if (least >= 80)
-        for (uint32_t i = 0; i < INTRIN_COUNT; i++)
-            t->intrin_ops[i] = cuda_instruction((IntrinId)i) ? 1 : 0;
+    for (uint32_t i = 0; i < INTRIN_COUNT; i++)
+        t->intrin_ops[i] = cuda_instruction((IntrinId)i) && least >= cuda_first((IntrinId)i);
     if (!ptx) { /* implied, so not written */
         const char *rest;
         t->mcpu = intern_printf(c->strings, "%s compute_%u", t->mcpu, number_of(best, &rest));

@@ -1,11 +1,15 @@
-/* Instructions in CUDA C, of warps and copies to shared memory: each a function that the text
- * calls, with PTX in it.
+/* Instructions in CUDA C, of warps, copies to shared memory and sums of products of bytes: each a
+ * function that the text calls, with PTX in it.
  *
  * The functions stand where text is compiled for a GPU; elsewhere (tests/backends/cuda) a function
  * of the name `warp_` and the instruction's does the same.  ldmatrix takes an address within shared
  * memory; its asm is volatile, and so are the products: all threads of a warp come to them
  * together. */
 #include "backends/cuda/cuda.h"
+
+#include "ir/tir/intrin.h"
+
+#include <string.h>
 
 #define FUNCTION(head, device, elsewhere)                                            \
     "static __device__ inline void " head "\n{\n#if defined(__CUDA_ARCH__)\n" device \
@@ -34,6 +38,14 @@ static const char ldmatrix2[] =
              "        : \"r\"((unsigned)__cvta_generic_to_shared(row)) : \"memory\");\n",
              "    warp_ldmatrix2(r, row);\n");
 
+/* Four products of bytes, of words. */
+#define DOT(name, types)                                                                  \
+    "static __device__ inline int " name "(unsigned a, unsigned b, int c)\n{\n"           \
+    "#if defined(__CUDA_ARCH__)\n"                                                        \
+    "    int sum;\n    asm(\"dp4a." types " %0, %1, %2, %3;\" : \"=r\"(sum) : \"r\"(a), " \
+    "\"r\"(b), \"r\"(c));\n    return sum;\n"                                             \
+    "#else\n    return warp_" name "(a, b, c);\n#endif\n}\n"
+
 #define COPY(head, size, operand, elsewhere)                                                 \
     FUNCTION("async_copy(void *to, const void *from" head ")",                               \
              "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16" size ";\"\n"      \
@@ -58,6 +70,10 @@ static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_U8] = MMA("mma_u8", "int", "r", "m16n8k32.row.col.s32.u8.u8.s32"),
     [INTRIN_MMA_U8S8] = MMA("mma_u8s8", "int", "r", "m16n8k32.row.col.s32.u8.s8.s32"),
     [INTRIN_MMA_S8U8] = MMA("mma_s8u8", "int", "r", "m16n8k32.row.col.s32.s8.u8.s32"),
+    [INTRIN_DOT4_UU] = DOT("dot4_u8_u8", "u32.u32"),
+    [INTRIN_DOT4_UI] = DOT("dot4_u8_i8", "u32.s32"),
+    [INTRIN_DOT4_IU] = DOT("dot4_i8_u8", "s32.u32"),
+    [INTRIN_DOT4_II] = DOT("dot4_i8_i8", "s32.s32"),
     [INTRIN_COPY_F16] = copy,
     [INTRIN_COPY_BF16] = copy,
     [INTRIN_COPY_F32] = copy,
@@ -70,4 +86,9 @@ static const char *const text[INTRIN_COUNT] = {
 const char *cuda_instruction(IntrinId id)
 {
     return text[id];
+}
+
+uint32_t cuda_first(IntrinId id)
+{
+    return strncmp(intrin_text(id), "dot4", 4) ? 80 : 61;
 }

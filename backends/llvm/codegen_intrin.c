@@ -126,12 +126,13 @@ static LLVMValueRef words(Gen *g, const Intrin *row, uint32_t i, const Prim *p, 
 static unsigned register_units(const Gen *g, const Row *w, const Intrin *row, unsigned n)
 {
     unsigned unit = row->result.cells * row->result.dtype.bits / 8, most = w->bytes, r;
+    unsigned least = most < 16 ? most : 16; /* GPUs have registers of a word */
 
     if (g->arch == ARCH_X86 && !(g->caps & CAP_AVX512))
         most = most > 32 ? 32 : most;
     if (g->arch == ARCH_X86 && !(g->caps & CAP_AVX2))
         most = 16;
-    for (r = unit < 16 ? 16 / unit : 1; r < n && 2 * r * unit <= most;)
+    for (r = unit < least ? least / unit : 1; r < n && 2 * r * unit <= most;)
         r *= 2;
     return r;
 }

@@ -226,11 +226,17 @@ static void declare_kernel(Gen *g, const Func *f)
     launch_bounds(g, f);
 }
 
+typedef struct {
+    const Gen  *g;
+    const Func *f;
+} Kernel;
+
+/* The kernel's GPUs all have it. */
 static bool has_instruction(const void *user, IntrinId id)
 {
-    const Gen *g = user;
+    const Kernel *k = user;
 
-    return gen_has_instruction(g, id);
+    return k->f->target->intrin_ops[id] && gen_has_instruction(k->g, id);
 }
 
 static bool has_vector(const void *user, DType vector)
@@ -243,7 +249,7 @@ bool gen_kernel(Gen *g, const Func *f)
 {
     uint32_t errors = diag_errors(g->c->diags), n = 0;
 
-    f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, g));
+    f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, &(Kernel){g, f}));
     f = plain_wide(g->c, f, has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);

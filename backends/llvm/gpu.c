@@ -14,21 +14,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_WARP = 80 }; /* sm_80 */
+enum { FIRST_DOT = 61, FIRST_WARP = 80 }; /* sm_61, sm_80 */
+
+static const struct {
+    const char *name;
+    uint32_t    caps;
+} gpus[] = {
+#define GPU(name, warp, dot) {name, dot},
+#include "backends/llvm/gpu.def"
+#undef GPU
+};
 
 uint32_t gpu_caps(Arch arch, const char *gpu)
 {
-    uint32_t caps = CAP_FMA | CAP_F16C | CAP_F16D | CAP_F64 | CAP_FP | CAP_ROUND;
+    uint32_t      caps = CAP_FMA | CAP_F16C | CAP_F16D | CAP_F64 | CAP_FP | CAP_ROUND;
+    unsigned long sm = arch == ARCH_NVPTX ? strtoul(gpu + strlen("sm_"), NULL, 10) : 0;
 
-    return arch == ARCH_NVPTX && strtoul(gpu + strlen("sm_"), NULL, 10) >= FIRST_WARP
-               ? caps | CAP_WARP
-               : caps;
+    for (uint32_t i = 0; arch == ARCH_AMDGPU && i < COUNT(gpus); i++)
+        if (!strcmp(gpus[i].name, gpu))
+            caps |= gpus[i].caps;
+    return caps | (sm >= FIRST_DOT ? CAP_DOT : 0) | (sm >= FIRST_WARP ? CAP_WARP : 0);
 }
 
-void gpu_functions(Target *t, Arch arch, const char *gpu)
+void gpu_functions(Ctx *c, Target *t, Arch arch)
 {
+    const char *gpu;
+    uint32_t    caps = ~0u;
+
     t->has_round = t->has_sqrt = t->no_libm = true;
-    set_intrin_ops(t, arch, gpu_caps(arch, gpu));
+    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
+        caps &= gpu_caps(arch, gpu); /* one text for all */
+    set_intrin_ops(t, arch, caps);
 }
 
 bool llvm_kernel(Ctx *c, const char *triple, const char *gpu, const Func *f, StrBuf *out)

@@ -65,7 +65,7 @@ enum {
     CAP_ROUND = 1024, /* floor, ceil, trunc, nearest as instructions */
     CAP_VEC32 = 2048, /* riscv: vectors of 32 bytes (zvl256b), of 64 bytes (zvl512b) */
     CAP_VEC64 = 4096,
-    CAP_DOT = 8192,    /* dot products of bytes: avx512vnni, dotprod of aarch64 */
+    CAP_DOT = 8192,    /* dot products of bytes: avx512vnni, dotprod of aarch64, GPUs */
     CAP_DOT32 = 16384, /* ... in vectors of at most 32 bytes: avxvnni */
     CAP_I8MM = 32768,  /* aarch64: products of 2x8 matrices of bytes */
     CAP_BF16 = 65536,  /* sums of two products of bf16: avx512bf16 */
@@ -74,7 +74,8 @@ enum {
     CAP_VBMI = 524288, /* x86: bytes from anywhere in two registers (avx512vbmi) */
     CAP_BW = 1 << 20,  /* x86: the parts of CAP_AVX512, which is there where all of these are */
     CAP_DQ = 1 << 21,
-    CAP_VL = 1 << 22
+    CAP_VL = 1 << 22,
+    CAP_DOT_SIGNS = 1 << 23, /* amdgpu: dot products of bytes, each side signed or not */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
@@ -364,7 +365,7 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 
 uint32_t gpu_caps(Arch arch, const char *gpu);
 /* What kernels for that GPU, the least of a target's, have of functions and instructions. */
-void gpu_functions(Target *t, Arch arch, const char *gpu);
+void gpu_functions(Ctx *c, Target *t, Arch arch);
 /* How kernels for a device become what its driver loads. */
 typedef struct {
     const char *name; /* of the way, for the cache: "rocm 1" */

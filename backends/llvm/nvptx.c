@@ -57,7 +57,7 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
         str_printf(text, " -mcpu=%s", gpu);
     least = device_least_arch(c, t);
     t->gpu = intern_printf(c->strings, "sm_%u", number_of(least, &rest));
-    gpu_functions(t, ARCH_NVPTX, least);
+    gpu_functions(c, t, ARCH_NVPTX);
     return true;
 }
 

@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     uint32_t    warp;
 } gpus[] = {
-#define GPU(name, warp) {name, warp},
+#define GPU(name, warp, dot) {name, warp},
 #include "backends/llvm/gpu.def"
 #undef GPU
 };
@@ -64,7 +64,7 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
                         least < WIDE ? "32 or " : "", t->warp);
     t->warp = t->warp == AS_IT_HAS ? least : t->warp;
     t->gpu = device_least_arch(c, t);
-    gpu_functions(t, ARCH_AMDGPU, device_arch(c, t, 0));
+    gpu_functions(c, t, ARCH_AMDGPU);
     return true;
 }
 

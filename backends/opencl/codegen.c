@@ -68,6 +68,35 @@ static void cl_kernel(StrBuf *s, int64_t threads)
     str_add(s, "__kernel void");
 }
 
+/* Four products of bytes, of words (cl_khr_integer_dot_product); devices without it make them one
+ * by one. */
+#define DOT(name, fn, a, b)                                                        \
+    "int " name "(uint a, uint b, int c)\n{\n"                                     \
+    "#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)\n"            \
+    "    return (int)((uint)c + (uint)" fn "(a, b));\n#else\n"                     \
+    "    const " a "4 x = as_" a "4(a);\n    const " b "4 y = as_" b "4(b);\n"     \
+    "    return (int)((uint)c + (uint)(x.x * y.x + x.y * y.y + x.z * y.z + x.w * " \
+    "y.w));\n#endif\n}\n"
+
+static const char *cl_instruction(IntrinId id)
+{
+    switch ((int)id) {
+    case INTRIN_DOT4_UU: return DOT("dot4_u8_u8", "dot_4x8packed_uu_uint", "uchar", "uchar");
+    case INTRIN_DOT4_UI: return DOT("dot4_u8_i8", "dot_4x8packed_us_int", "uchar", "char");
+    case INTRIN_DOT4_IU: return DOT("dot4_i8_u8", "dot_4x8packed_su_int", "char", "uchar");
+    case INTRIN_DOT4_II: return DOT("dot4_i8_i8", "dot_4x8packed_ss_int", "char", "char");
+    }
+    return NULL;
+}
+
+bool opencl_canonical(Ctx *c, Target *t, StrBuf *text)
+{
+    (void)c, (void)text;
+    for (uint32_t i = 0; i < INTRIN_COUNT; i++)
+        t->intrin_ops[i] = cl_instruction((IntrinId)i) != NULL;
+    return true;
+}
+
 static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .type = clike_short_type,
                                      .space = cl_space,
@@ -79,7 +108,8 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .bits = cl_bits,
                                      .kernel = cl_kernel,
                                      .function = "",
-                                     .shared = "__local",
+                                     .instruction = cl_instruction,
+                                     .shared = "__local __attribute__((aligned(16)))",
                                      .vector = clike_short_vector,
                                      .make = {"(", ")("},
                                      .noalias = "restrict",

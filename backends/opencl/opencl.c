@@ -21,6 +21,7 @@ static const Device opencl = {
     .most_shared = 64 * 1024,
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
     .models = models,
+    .canonical = opencl_canonical,
     .source = opencl_source,
 };
 

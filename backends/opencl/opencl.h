@@ -9,5 +9,7 @@
 
 /* The program of all device functions; false with an error recorded. */
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
+/* Device.canonical: which instructions kernels may have. */
+bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
 
 #endif

@@ -183,7 +183,18 @@ static const Stmt *move_large(Parts *x, const Stmt *s, Around a)
     return s;
 }
 
-/* Inside a thread: allocations are its own, and marks of CPUs mean nothing. */
+/* Bytes of a word of shared memory: stored at once. */
+static bool fills_word(const Stmt *s)
+{
+    enum { WORD = 4 };
+    const StoreData *d = &s->kids[0]->u.store;
+    int64_t          n;
+
+    return s->kids[0]->kind == STMT_STORE && d->buffer->scope == SCOPE_SHARED &&
+           idx_is_const(s->u.loop.extent, &n) && n * dtype_bytes(d->buffer->dtype) == WORD;
+}
+
+/* Inside a thread: allocations are its own, and marks of CPUs mean nothing, but for words. */
 static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
     (void)was;
@@ -191,7 +202,8 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
         LoopData l = now->u.loop;
         if (!l.parallel && !l.vector && !l.outline)
             return now;
-        l.parallel = l.vector = false;
+        l.parallel = false;
+        l.vector = l.vector && fills_word(now);
         l.outline = NULL;
         return stmt_for(c, l, now->kids[0], now->loc);
     }

@@ -179,6 +179,8 @@ static int64_t registers(const Stmt *s)
         return MOST_REGS + 1;
     for (uint32_t i = 0; i < s->nkids; i++)
         n += registers(s->kids[i]);
+    if (s->kind == STMT_FOR && s->u.loop.vector) /* bytes of a word */
+        return n;
     return n > MOST_REGS / rounds ? MOST_REGS + 1 : n * rounds;
 }
 
@@ -369,7 +371,7 @@ static Halves halves(Loop *x, const Stmt *s, Nest *nest)
         return (Halves){stmt_with_kids(c, s, load), stmt_with_kids(c, s, store)};
     nest->n -= rounds > 1;
     l.rounds = 0;
-    l.unroll = true;
+    l.unroll = !l.vector;
     return (Halves){stmt_for(c, l, load[0], s->loc), stmt_for(c, l, store[0], s->loc)};
 }
 

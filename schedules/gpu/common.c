@@ -106,13 +106,14 @@ void share_copy(Sched *s, const char *tensor, const char *block, const Loops *su
         step(s, "compute_inline %s", tensor);
 }
 
-void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad)
+void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad,
+                    int64_t numbers)
 {
     StrBuf  across = strbuf(s->c->scratch);
     int64_t banks = 32, by = thread->cells < banks ? thread->cells : banks;
 
     step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", tensor, nsum - 1,
-         (long long)(by > quad ? by : 2 * quad), (long long)quad);
+         (long long)(numbers * (by > quad ? by : 2 * quad)), (long long)(numbers * quad));
     for (uint32_t n = 0; n < thread->n; n++)
         str_printf(&across, "%%%s.shared.a%u, ", tensor, nsum + n);
     for (uint32_t n = 0; n < nsum; n++)

@@ -34,8 +34,10 @@ void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
 void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
                 const Loops *thread, const char *at);
 /* ... of so many loops of the sum, whose steps of the sum lie side by side in memory and are
- * fetched so; rows longer by `quad` cells keep threads in banks of their own. */
-void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad);
+ * fetched so; rows longer by `quad` cells, each of so many numbers, keep threads in banks of their
+ * own. */
+void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad,
+                    int64_t numbers);
 
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */
@@ -63,6 +65,8 @@ typedef struct {
     int64_t     group;   /* .. this many to a group; 0: none */
     bool        m_inner; /* the result lies along m */
     bool        a_along_k, b_along_k;
+    const char *words; /* the sum of four products of bytes, .. */
+    const Atom *word;  /* .. of parts of this iterator; NULL: none */
 } Product;
 /* The steps of a product by instructions of warps (tensor.c); false: none, and nothing has changed.
  */

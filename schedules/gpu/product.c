@@ -27,6 +27,12 @@
  * Where a long sum has few results, blocks of threads have parts of it (`rfactor`), and a second
  * launch adds these up in order.
  *
+ * Bytes are multiplied four a step where the target adds four products (dot4): a word is what a
+ * number is otherwise, its bytes neighbouring steps of the sum.
+ *
+ *     split c by 4 -> kc, kd;  tensorize kd with @dot4;  vectorize the copies' bytes
+ *     transform_layout w (o, c, kh, kw) -> (c//4, kh, kw, o, c%4)
+ *
  * So strides, dilation, groups, batches, transposed operands and sizes that no tile divides are all
  * one nest.  What is computed before the operands is inlined where they are copied.  Sums are made
  * in the order of the formula.  Operands of 16 and 8 bits are multiplied by instructions of warps
@@ -37,6 +43,8 @@
 
 #include <math.h>
 #include <string.h>
+
+enum { WORD = 4 }; /* of a word that a step of the sum takes */
 
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
@@ -189,12 +197,14 @@ static DeviceTile shape_of(const Sched *s, const Product *p, bool moved)
                      .n = p->n.cells / groups,
                      .k = p->k.cells,
                      .batch = (p->both.n ? p->both.cells : 1) * groups,
-                     .bytes = dtype_bytes(p->a.tensor->dtype),
+                     .bytes = p->words ? WORD : dtype_bytes(p->a.tensor->dtype),
                      .sum_bytes = dtype_bytes(store->u.store.buffer->dtype)};
 
     t.wide = device_quad(&m, t.bytes);
     t.keeps_m = !comes_wide(s, p, &p->a, &p->m, p->a_along_k, false);
     t.keeps_n = !comes_wide(s, p, &p->b, &p->n, p->b_along_k && !moved, moved);
+    if (p->words)
+        t.keeps_m = t.keeps_n = true;
     return t;
 }
 
@@ -247,46 +257,61 @@ static void split_side(Sched *s, const Loops *side, char name, int64_t block, in
     loops_add(s, rows, arena_printf(s->c->scratch, "%cr", name));
 }
 
-/* A constant's cells lie as they are fetched: the sum's dimensions first, or last. */
+/* A constant's cells lie as they are fetched: the sum's dimensions first, or last; of words the
+ * bytes side by side. */
 static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
 {
     const BlockData *b = &sched_block(s, p->block)->u.block;
     StrBuf was = strbuf(s->c->scratch), first = strbuf(s->c->scratch), last = strbuf(s->c->scratch);
+    const Atom *v;
+    int64_t     n;
+    uint32_t    byte = p->b.tensor->ndim; /* the dimension whose cells words are made of */
 
     for (uint32_t d = 0; d < p->b.tensor->ndim; d++) {
         bool sum = uses_sum(b, p->b.index[d]);
+        bool fours = p->word && idx_is_atom(p->b.index[d], &v) && v == p->word &&
+                     idx_is_const(p->b.tensor->extent[d], &n) && n % WORD == 0;
+        byte = fours ? d : byte;
         str_printf(&was, was.n ? ", d%u" : "d%u", d);
-        str_printf(sum ? &first : &last, "d%u, ", d);
+        str_printf(sum ? &first : &last, fours ? "d%u//4, " : "d%u, ", d);
     }
-    if (!first.n || !last.n)
+    if (!first.n || !last.n || (p->word && byte == p->b.tensor->ndim))
         return false;
     if (sum_last)
         str_printf(&last, "%.*s", (int)first.n - 2, first.at), first = last;
     else
         str_printf(&first, "%.*s", (int)last.n - 2, last.at);
+    if (p->word)
+        str_printf(&first, ", d%u%%4", byte);
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
 /* The operand's part of a chunk in shared memory.  Quad not 0: its steps of the sum lie side by
- * side; `wide`: it comes 16 bytes at a time. */
+ * side; `wide`: it comes 16 bytes at a time.  Four bytes that are multiplied together are a word.
+ */
 static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
                   char side, int64_t quad, bool wide, const char *at)
 {
     const char *name = o->tensor->name;
-    Loops       thread = {0};
+    Loops       thread = {0}, cells;
 
     if (rows->n > 1)
         loops_add(s, &thread, rows->at[0]);
     loops_add(s, &thread, arena_printf(s->c->scratch, "%ct", side));
     loops_add(s, &thread, rows->at[rows->n - 1]);
-    share_copy(s, name, p->block, k, &thread, at);
+    cells = thread;
+    if (p->words)
+        loops_add(s, &cells, "kd");
+    share_copy(s, name, p->block, k, &cells, at);
     if (p->first && o == &p->a) { /* by the thread that stores it */
         step(s, "compute_at %s %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
         step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
         write_short_sum(s, p->first);
     }
     if (quad)
-        transpose_copy(s, name, k->n, &thread, quad);
+        transpose_copy(s, name, k->n, &thread, quad, p->words ? WORD : 1);
+    if (p->words)
+        step(s, "vectorize %%%s.shared.a%u", name, k->n + thread.n);
     if (wide)
         try_step(s, "tensorize %%%s.shared.a%u with @async_copy", name, k->n + thread.n - 1);
 }
@@ -363,7 +388,7 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     if (s->refusal)
         return;
     const Loops *order[] = {&blocks, &group, &threads, &outer, &inner, &cells};
-    step(s, "reorder %s", loops_text(s, 6, order));
+    step(s, "reorder %s%s", loops_text(s, 6, order), p->words ? ", %kd" : "");
     loops_bind(s, &blocks, "blk", "blockIdx.x");
     if (plan->t.stages > 1) /* one pipeline for all chunks */
         loops_fuse(s, &outer, "kq");
@@ -397,6 +422,8 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
         try_step(s, "pipeline %%%s by %lld", at, (long long)plan->t.stages);
     const Loops *written = &cells;
     step(s, "unroll %s", loops_text(s, 1, &written));
+    if (p->words)
+        step(s, "tensorize %%kd with @%s", p->words);
     for (uint32_t i = inner.n, k = 1; k && i-- > 0;) {
         int64_t n = 0;
         if (sched_loop_extent(s, inner.at[i], &n) && n > 1) {
@@ -442,6 +469,29 @@ static void split_parts(Sched *s, Product *p, int64_t parts)
     p->block = intern_printf(s->c->strings, "%s.rf", of);
 }
 
+/* Products of bytes, four a step where the target adds so many: a loop of the sum counts words. */
+static void take_words(Sched *s, Product *p)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    DType            types[] = {p->a.tensor->dtype, p->b.tensor->dtype};
+    const Intrin    *row = intrin_find(s->c, "dot4", 2, types);
+    int64_t          rounds;
+
+    if (!row || !s->target->intrin_ops[row->id] || p->first)
+        return;
+    for (uint32_t i = 0; i < p->k.n; i++) {
+        const Atom *v = b->iter[b->nspatial + i];
+        if (!sched_loop_extent(s, p->k.at[i], &rounds) || rounds % WORD ||
+            !try_step(s, "split %%%s by %d -> %%kc, %%kd", p->k.at[i], WORD))
+            continue;
+        p->k.at[i] = "kc";
+        p->k.cells /= WORD;
+        p->word = v;
+        p->words = row->text;
+        return;
+    }
+}
+
 typedef enum { NO_PRODUCT, ONE_ROW, TILES } Form;
 
 static Form find_product(Sched *s, const char *block, const char *first, Product *p)
@@ -458,29 +508,13 @@ static Form find_product(Sched *s, const char *block, const char *first, Product
     return p->m.n && p->n.n && p->m.cells > 1 && n > 1 ? TILES : ONE_ROW;
 }
 
-static void product(Sched *s, const char *block, const char *first)
+static void tiles(Sched *s, Product p, bool words)
 {
-    Product  p;
     TilePlan plan = {0};
 
-    try_step(s, "contract %s", block);
-    if (first)
-        try_step(s, "contract %s", first);
-    Form form = find_product(s, block, first, &p);
-    if (form == NO_PRODUCT) {
-        sched_gpu(s);
-        return;
-    }
-    if (form == ONE_ROW) {
-        if (!p.b_along_k)
-            transpose_weights(s, &p, true);
-        sched_gpu_rows(s);
-        return;
-    }
-    inline_before(s, &p);
-    if (tensor_product(s, &p))
-        return;
-    bool moved = p.b_along_k && transpose_weights(s, &p, false);
+    if (words)
+        take_words(s, &p);
+    bool moved = (p.b_along_k || p.words) && transpose_weights(s, &p, false);
     plan.of = shape_of(s, &p, moved);
     p.b_along_k = p.b_along_k && !moved;
     plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
@@ -502,6 +536,35 @@ static void product(Sched *s, const char *block, const char *first)
         split_parts(s, &p, plan.parts);
     if (!s->refusal)
         arrange(s, &p, &plan);
+}
+
+static void product(Sched *s, const char *block, const char *first)
+{
+    Product p;
+
+    try_step(s, "contract %s", block);
+    if (first)
+        try_step(s, "contract %s", first);
+    Form form = find_product(s, block, first, &p);
+    if (form == NO_PRODUCT) {
+        sched_gpu(s);
+        return;
+    }
+    if (form == ONE_ROW) {
+        if (!p.b_along_k)
+            transpose_weights(s, &p, true);
+        sched_gpu_rows(s);
+        return;
+    }
+    inline_before(s, &p);
+    if (tensor_product(s, &p))
+        return;
+    Sched was = *s;
+    tiles(s, p, true);
+    if (s->refusal) {
+        *s = was;
+        tiles(s, p, false);
+    }
 }
 
 void sched_gpu_dense(Sched *s)

@@ -315,3 +315,18 @@ def quantized():
         y = run_ort("DequantizeLinear", [x, s, z])
         return run_ort("QuantizeLinear", [y, s2, z2])
     case("qnn.requantize", "qnn.requantize(%0, %1, %2, %3, %4)", [Q(4, 9), s0, z0, In("f32", vals=[0.11]), In("i8", vals=[-5])], requant)
+
+    # Bytes, four steps of the sum or more at a time; of both signs.
+    def conv(a, b, n, c, h, w, o, kh, kw, s=(1, 1), p=(0, 0, 0, 0), g=1):
+        attrs = f'strides={list(s)}, padding={list(p)}, groups={g}, channels={o}, kernel_size=[{kh}, {kw}], out_dtype="i32"'
+        case("nn.conv2d", f"nn.conv2d(%0, %1, {attrs})", [B(a, n, c, h, w), B(b, o, c // g, kh, kw)],
+             lambda x, k: run_ort("Conv", [x.astype(np.float32), k.astype(np.float32)], strides=s, pads=p, group=g,
+                                  kernel_shape=[kh, kw]).astype(np.int32))
+    B = lambda dtype, *s: In(dtype, *s, lo=-128 if dtype == "i8" else 0, hi=128 if dtype == "i8" else 256)
+    conv("u8", "i8", 1, 8, 7, 9, 12, 3, 3, s=(2, 1), p=(1, 1, 1, 1))
+    conv("i8", "i8", 2, 12, 6, 5, 9, 1, 1)
+    conv("i8", "u8", 1, 8, 6, 6, 6, 3, 3, g=2)
+    conv("u8", "u8", 1, 64, 5, 5, 24, 1, 1)
+    for a, b, m, k, n in (("u8", "i8", 5, 20, 7), ("i8", "u8", 9, 36, 17), ("u8", "u8", 4, 8, 6), ("i8", "i8", 33, 64, 40)):
+        case("nn.dense", 'nn.dense(%0, %1, out_dtype="i32")', [B(a, m, k), B(b, n, k)],
+             lambda x, w: x.astype(np.int32) @ w.astype(np.int32).T)

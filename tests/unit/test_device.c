@@ -181,6 +181,42 @@ static const char *const products[] = {
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
 };
 
+/* Products of bytes, four a step: weights that are constant and such that a run has, with and
+ * without a border, in groups, of several images; operands of both signs; groups of threads and
+ * several chunks; sums that warps make where the target has such instructions. */
+#define BYTES_OF(n, shape)                                                                      \
+    "  reshape(cast(subtract(mod(multiply(arange(start=0, stop=" n ", step=1), 37.0), 251.0), " \
+    "125.0), dtype=i8), newshape=" shape ");\n"
+static const char *const bytes[] = {
+    "fn @main(%x: Tensor[(2, 12, 9, 7), f32], %y: Tensor[(37, 20), f32],\n"
+    "         %v: Tensor[(21, 20), f32]) {\n"
+    "  %w =" BYTES_OF("2160", "[20, 12, 3, 3]") "  %g =" BYTES_OF(
+        "640",
+        "[20, 4, 2, 4]") "  %0 = cast(add(multiply(%x, 120.0), 120.0), dtype=u8);\n"
+                         "  %1 = nn.conv2d(%0, %w, padding=[1, 1, 1, 1], strides=[2, 1], "
+                         "out_dtype=\"i32\");\n"
+                         "  %2 = nn.conv2d(cast(multiply(%x, 120.0), dtype=i8), strided_slice(%g, "
+                         "begin=[0, 0, 0, 0],\n"
+                         "                 end=[18, 4, 2, 4]), groups=3, out_dtype=\"i32\");\n"
+                         "  %3 = nn.dense(cast(multiply(%y, 120.0), dtype=i8), cast(multiply(%v, "
+                         "250.0), dtype=u8),\n"
+                         "                out_dtype=\"i32\");\n"
+                         "  (cast(%1, dtype=f32), cast(%2, dtype=f32), cast(nn.relu(%3), "
+                         "dtype=f32))\n}\n",
+    "fn @main(%x: Tensor[(1, 40, 17, 17), f32], %y: Tensor[(3, 18, 64), f32],\n"
+    "         %v: Tensor[(64, 64), f32]) {\n"
+    "  %w =" BYTES_OF("25920", "[72, 40, 3, 3]") "  %b =" BYTES_OF(
+        "72", "[72]") "  %0 = cast(multiply(%x, 120.0), dtype=i8);\n"
+                      "  %1 = nn.bias_add(nn.conv2d(%0, %w, dilation=[2, 2], out_dtype=\"i32\"),\n"
+                      "                   cast(%b, dtype=i32));\n"
+                      "  %2 = cast(add(multiply(%y, 120.0), 120.0), dtype=u8);\n"
+                      "  %3 = nn.batch_matmul(%2, %2, out_dtype=\"i32\");\n"
+                      "  %4 = nn.dense(reshape(%2, newshape=[54, 64]), cast(multiply(%v, 120.0), "
+                      "dtype=i8),\n"
+                      "                out_dtype=\"i32\");\n"
+                      "  (cast(%1, dtype=f32), cast(%3, dtype=f32), cast(%4, dtype=f32))\n}\n",
+};
+
 /* NULL, or which number does.  In 16 bits errors are those of the largest number. */
 static const char *differs(Arena *a, uint32_t result, const Const *got, const Const *want)
 {
@@ -245,6 +281,10 @@ int main(int argc, char **argv)
         for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(networks); i++) {
             warps = i % 2 ? "cuda" : NULL;
             check_network(networks[i / 2]);
+        }
+        for (uint32_t i = 0; argc < 2 && i < 3 * COUNT(bytes); i++) {
+            warps = i % 3 == 0 ? NULL : i % 3 == 1 ? "cuda" : "cuda -arch=sm_61";
+            check_network(bytes[i / 3]);
         }
         for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(products); i++) {
             warps = i % 2 ? "cuda -arch=sm_87" : "cuda"; /* with few cores: larger tiles */

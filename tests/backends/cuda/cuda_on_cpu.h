@@ -242,3 +242,19 @@ WARP_PRODUCT(mma_s8, signed char, signed char, int)
 WARP_PRODUCT(mma_u8, unsigned char, unsigned char, int)
 WARP_PRODUCT(mma_u8s8, unsigned char, signed char, int)
 WARP_PRODUCT(mma_s8u8, signed char, unsigned char, int)
+
+template <class A, class B> static int four_products(unsigned a, unsigned b, int c)
+{
+    for (int i = 0; i < 32; i += 8)
+        c = (int)((unsigned)c + (unsigned)((A)(a >> i) * (B)(b >> i)));
+    return c;
+}
+#define FOUR_PRODUCTS(name, A, B)                                     \
+    static inline int warp_dot4_##name(unsigned a, unsigned b, int c) \
+    {                                                                 \
+        return four_products<A, B>(a, b, c);                          \
+    }
+FOUR_PRODUCTS(u8_u8, unsigned char, unsigned char)
+FOUR_PRODUCTS(u8_i8, unsigned char, signed char)
+FOUR_PRODUCTS(i8_u8, signed char, unsigned char)
+FOUR_PRODUCTS(i8_i8, signed char, signed char)

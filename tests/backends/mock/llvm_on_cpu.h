@@ -40,6 +40,15 @@ extern "C" void mock_cp_async_where(int to, long long from, int bytes)
 {
     mock_cp_async(to, bytes ? from : 0);
 }
+extern "C" void mock_nvvm_commit() __asm__("mock_nvvm.cp.async.commit.group");
+extern "C" void mock_nvvm_commit()
+{
+}
+extern "C" void mock_nvvm_wait_group(unsigned n) __asm__("mock_nvvm.cp.async.wait.group");
+extern "C" void mock_nvvm_wait_group(unsigned n)
+{
+    warp_async_await(n);
+}
 extern "C" void mock_ldmatrix4(unsigned *r, const void *row)
 {
     warp_ldmatrix4(r, row);
@@ -59,3 +68,31 @@ PRODUCT(mma_s8, int)
 PRODUCT(mma_u8, int)
 PRODUCT(mma_u8s8, int)
 PRODUCT(mma_s8u8, int)
+#define DOT(types)                                                  \
+    extern "C" int mock_dot4_##types(unsigned a, unsigned b, int c) \
+    {                                                               \
+        return warp_dot4_##types(a, b, c);                          \
+    }
+DOT(u8_u8)
+DOT(u8_i8)
+DOT(i8_u8)
+DOT(i8_i8)
+
+// Of AMD's GPUs; nothing asks for the largest number in the place of one that is too large.
+extern "C" int mock_sdot4(unsigned a, unsigned b, int c, bool) __asm__("mock_amdgcn.sdot4");
+extern "C" int mock_sdot4(unsigned a, unsigned b, int c, bool)
+{
+    return warp_dot4_i8_i8(a, b, c);
+}
+extern "C" int mock_udot4(unsigned a, unsigned b, int c, bool) __asm__("mock_amdgcn.udot4");
+extern "C" int mock_udot4(unsigned a, unsigned b, int c, bool)
+{
+    return warp_dot4_u8_u8(a, b, c);
+}
+extern "C" int mock_sudot4(bool sa, unsigned a, bool sb, unsigned b, int c,
+                           bool) __asm__("mock_amdgcn.sudot4");
+extern "C" int mock_sudot4(bool sa, unsigned a, bool sb, unsigned b, int c, bool)
+{
+    return sa ? (sb ? warp_dot4_i8_i8(a, b, c) : warp_dot4_i8_u8(a, b, c))
+              : (sb ? warp_dot4_u8_i8(a, b, c) : warp_dot4_u8_u8(a, b, c));
+}

@@ -30,6 +30,10 @@ static const struct {
      "@mock_cp_async"},
     {"asm sideeffect \"cp.async.cg.shared.global [$0], [$1], 16, $2;\", \"r,l,r,~{memory}\"",
      "@mock_cp_async_where"},
+    {"asm \"dp4a.u32.u32 $0, $1, $2, $3;\", \"=r,r,r,r\"", "@mock_dot4_u8_u8"},
+    {"asm \"dp4a.u32.s32 $0, $1, $2, $3;\", \"=r,r,r,r\"", "@mock_dot4_u8_i8"},
+    {"asm \"dp4a.s32.u32 $0, $1, $2, $3;\", \"=r,r,r,r\"", "@mock_dot4_i8_u8"},
+    {"asm \"dp4a.s32.s32 $0, $1, $2, $3;\", \"=r,r,r,r\"", "@mock_dot4_i8_i8"},
     {"syncscope(\"workgroup\") ", ""},
 };
 
@@ -43,6 +47,12 @@ static bool is_space(const char *at)
 {
     return at[0] == '.' && at[1] == 'p' && strchr("135", at[2]) && !isalnum((unsigned char)at[3]);
 }
+
+/* What stands in the place of text of the GPU has no declaration. */
+#define DOT(types) "declare i32 @mock_dot4_" types "(i32, i32, i32)\n"
+static const char declared[] = "declare void @mock_cp_async(i32, i64)\n"
+                               "declare void @mock_cp_async_where(i32, i64, i32)\n" DOT("u8_u8")
+                                   DOT("u8_i8") DOT("i8_u8") DOT("i8_i8");
 
 static void replace(FILE *out, const char *text)
 {
@@ -65,6 +75,7 @@ static void replace(FILE *out, const char *text)
             fputc(*text++, out);
         }
     }
+    fputs(declared, out);
 }
 
 /* ---- instructions of warps ------------------------------------------------------------------------ */
