@@ -6,7 +6,7 @@
 
 /* Of tiles that keep the matrix unit busy, that which loads least of shared memory: such a part of
  * those loads counts as if they waited for the unit. */
-enum { AMONG_EQUALS = 64, WORD = 4 };
+enum { AMONG_EQUALS = 64 };
 
 int64_t device_mma_warps(const DeviceTile *t)
 {
@@ -42,10 +42,7 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
      * load of shared memory; the copies; the panels on their way to the core. */
     double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
-    double whole = fmax(bytes, WORD); /* of a number that is stored alone */
-    double stored =
-        (double)t->bm * (t->keeps_m ? whole : bytes) + (double)t->bn * (t->keeps_n ? whole : bytes);
-    double shared = (warps * (double)(t->tm + t->tn) * bytes + stored) / m->shared_rate;
+    double shared = (warps * (double)(t->tm + t->tn) * bytes + numbers * bytes) / m->shared_rate;
     double wide = (double)t->wide;
     double copies =
         DEVICE_COPY *

@@ -110,11 +110,12 @@ static const Stmt *all_lanes(Lanes *v, const Buffer *b, const Idx *at, const Pri
     return stmt_seq(c, n, each);
 }
 
-/* Bytes of a word that shared memory gets at once: as they lie, or one by one. */
+/* Numbers of a word that shared memory gets at once: as they lie, or one by one. */
 static bool is_word(Ctx *c, const Prim *p)
 {
     switch ((int)p->kind) {
     case PRIM_INT:
+    case PRIM_FLOAT:
     case PRIM_SPLAT:
     case PRIM_VEC: return true;
     case PRIM_LOAD:
@@ -126,11 +127,30 @@ static bool is_word(Ctx *c, const Prim *p)
     return false;
 }
 
-static bool fills_words(Ctx *c, const StoreData *d)
+static bool fills_word(Ctx *c, const StoreData *d)
 {
-    return d->buffer->scope == SCOPE_SHARED && d->value->dtype.lanes == WORD &&
-           d->value->dtype.bits == 8 && !dtype_is_bool(d->value->dtype) && !d->mask &&
-           is_on_border(c, d->buffer, d->index, WORD) && is_word(c, d->value);
+    return d->buffer->scope == SCOPE_SHARED && d->value->dtype.lanes > 1 &&
+           dtype_bytes(d->value->dtype) == WORD && !dtype_is_bool(d->value->dtype) && !d->mask &&
+           is_on_border(c, d->buffer, d->index, WORD);
+}
+
+/* The store as that of a word, what is computed lane by lane too; NULL: a lane is not known so. */
+static const Stmt *word_stmt(Lanes *v, const Stmt *s)
+{
+    const StoreData *d = &s->u.store;
+    const Prim      *lane[WORD];
+    uint16_t         n = d->value->dtype.lanes;
+
+    if (is_word(v->c, d->value))
+        return s;
+    v->alike = true;
+    for (uint16_t i = 0; i < n; i++) {
+        v->lane = idx_const(v->c->arith, i);
+        lane[i] = lane_of(v, d->value);
+        if (lane[i]->dtype.lanes > 1)
+            return NULL;
+    }
+    return stmt_store(v->c, d->buffer, d->index, prim_vec(v->c, n, lane));
 }
 
 static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
@@ -141,10 +161,13 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
 
     (void)user, (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
-        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN || fills_words(c, d))
+        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN)
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];
+    const Stmt *word = fills_word(c, d) ? word_stmt(&v, now) : NULL;
+    if (word)
+        return word;
     const Stmt *s = all_lanes(&v, d->buffer, d->index[0], d->value, d->mask);
     if (!v.overlaps)
         return s;

@@ -187,10 +187,14 @@ static const Stmt *move_large(Parts *x, const Stmt *s, Around a)
 static bool fills_word(const Stmt *s)
 {
     enum { WORD = 4 };
-    const StoreData *d = &s->kids[0]->u.store;
+    const Stmt      *in = s->kids[0];
+    const StoreData *d;
     int64_t          n;
 
-    return s->kids[0]->kind == STMT_STORE && d->buffer->scope == SCOPE_SHARED &&
+    while (in->kind == STMT_IF && in->nkids == 1)
+        in = in->kids[0];
+    d = &in->u.store;
+    return in->kind == STMT_STORE && d->buffer->scope == SCOPE_SHARED &&
            idx_is_const(s->u.loop.extent, &n) && n * dtype_bytes(d->buffer->dtype) == WORD;
 }
 

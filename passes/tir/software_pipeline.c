@@ -167,8 +167,32 @@ static void by_index(void *user, const Idx *x)
     u->reads_stored = u->reads_stored || reads_index(x);
 }
 
+typedef struct {
+    Ctx        *c;
+    const Atom *var;
+    bool        apart;
+} Lie;
+
+static void lies_apart(void *user, const Prim *p)
+{
+    Lie    *l = user;
+    int64_t step;
+
+    l->apart = l->apart || (p->kind == PRIM_LOAD &&
+                            !(intrin_step(l->c, &p->u.load, l->var, &step) && step == 1));
+}
+
+/* What a word is filled with comes as one. */
+static bool comes_as_word(Ctx *c, const Stmt *loop)
+{
+    Lie l = {c, loop->u.loop.var, false};
+
+    stmt_visit(loop->kids[0], &(TirVisit){.user = &l, .prim = lies_apart});
+    return !l.apart;
+}
+
 /* Numbers that a thread keeps of s from one end of a round to the other. */
-static int64_t registers(const Stmt *s)
+static int64_t registers(Ctx *c, const Stmt *s)
 {
     int64_t n = 0, rounds = 1;
 
@@ -178,8 +202,8 @@ static int64_t registers(const Stmt *s)
         (!idx_is_const(s->u.loop.extent, &rounds) || rounds > MOST_REGS || s->u.loop.intrin))
         return MOST_REGS + 1;
     for (uint32_t i = 0; i < s->nkids; i++)
-        n += registers(s->kids[i]);
-    if (s->kind == STMT_FOR && s->u.loop.vector) /* bytes of a word */
+        n += registers(c, s->kids[i]);
+    if (s->kind == STMT_FOR && s->u.loop.vector && comes_as_word(c, s))
         return n;
     return n > MOST_REGS / rounds ? MOST_REGS + 1 : n * rounds;
 }
@@ -256,7 +280,7 @@ static bool can_pipeline(Loop *x)
         if (only_copies(x->c, s->kids[x->nfills]))
             x->copies = true;
         else
-            x->regs += registers(s->kids[x->nfills]);
+            x->regs += registers(x->c, s->kids[x->nfills]);
     }
     x->from = x->nfills;
     if (x->from < s->nkids && s->kids[x->from]->kind == STMT_AWAIT)

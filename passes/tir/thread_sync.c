@@ -314,6 +314,8 @@ static bool waits_within(Sync *x, const Stmt *s)
         waits = waits_within(x, s->kids[i]) || (s->kind == STMT_SEQ && meets(x, &before, &now));
         join(x->c, &before, &now);
     }
+    if (s->kind == STMT_FOR && s->u.loop.vector)
+        return false;                                       /* its rounds are of one word */
     if (s->kind == STMT_FOR && !s->u.loop.bind && !waits) { /* a round and the next */
         now = copy_of(x->c, &before);
         move_on(&before, &s->u.loop);

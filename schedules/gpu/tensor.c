@@ -29,7 +29,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, COLUMNS = 8 };
+enum { ROWS = 16, COLUMNS = 8, WORD = 4 }; /* ; bytes that are stored at once */
 
 typedef struct {
     DeviceTile  t;
@@ -171,7 +171,8 @@ typedef struct {
 } Side;
 
 /* An operand's part of a chunk in shared memory.  It comes 16 bytes at a time where these lie as
- * they are multiplied, and every thread has as many of them; else as it lies. */
+ * they are multiplied, and every thread has as many of them; else as it lies, what a word of the
+ * sum's steps holds by one thread. */
 static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, const char *at)
 {
     const char *name = side->of->tensor->name;
@@ -184,9 +185,12 @@ static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, c
         step(s, "compute_inline %s", name);
     step(s, "swizzle %%%s.shared by %lld", name, (long long)chunk);
     if (!side->along) {
+        step(s, "split %%%s.shared.a%u by %d -> %%%s.q, %%%s.v", name, k + 1,
+             WORD / (int)dtype_bytes(side->of->tensor->dtype), name, name);
         for (uint32_t i = 0; i < k; i++)
             str_printf(&order, ", %%%s.shared.a%u", name, i);
-        step(s, "reorder %%%s.shared.a%u, %%%s.shared.a%u%s", name, k, name, k + 1, order.at);
+        step(s, "reorder %%%s.shared.a%u, %%%s.q%s, %%%s.v", name, k, name, order.at, name);
+        step(s, "vectorize %%%s.v", name);
     } else if (side->even) {
         step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)quad,
              name, name);
