@@ -46,6 +46,8 @@ typedef struct ClikeDialect {
      * before its name and behind it to make one of numbers: "make_", "(". */
     const char *(*vector)(Ctx *c, DType t);
     const char *make[2];
+    /* Numbers that make a word are one of 32 bits: compilers take vectors of them apart. */
+    bool        words;
     const char *noalias; /* "restrict" */
     bool        runs;    /* pointers go along with loops (running.c) */
     const char *barrier; /* statement */

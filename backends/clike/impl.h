@@ -116,6 +116,7 @@ void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 
 /* ---- wide.c ---- */
 
+bool clike_is_word(const Clike *x, DType t); /* of several numbers, as one */
 void clike_wide(Clike *x, const Prim *p, StrBuf *s);
 void clike_sum(Clike *x, const Prim *p, StrBuf *s); /* of products of words, an instruction */
 void clike_wide_store(Clike *x, const StoreData *d);

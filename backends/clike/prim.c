@@ -13,6 +13,7 @@ enum { MAX_TEXT = 1 << 24 };
 const char *clike_type(Clike *x, DType t)
 {
     const char *s = t.lanes == 1                  ? x->d->type(t)
+                    : clike_is_word(x, t)         ? x->d->type(DT_U32)
                     : clike_has_vectors(x, t)     ? dtype_text(x->c, t)
                     : !x->program && x->d->vector ? x->d->vector(x->c, t)
                                                   : NULL;

@@ -3,7 +3,11 @@
  *     const float4 b4 = *(const float4 *)&b0[4*i0];
  *     *(float4 *)&b1[4*i0] = make_float4(f(b4.x), f(b4.y), f(b4.z), f(b4.w));
  *
- * What has been found to be such an access lies on its border (backends/common/wide.c). */
+ * What has been found to be such an access lies on its border (backends/common/wide.c).  Numbers
+ * that make a word may be one of 32 bits instead:
+ *
+ *     const unsigned b4 = *(const unsigned *)&b0[4*i0];
+ *     *(unsigned *)&b1[4*i0] = ((unsigned)(unsigned char)f((signed char)(b4)) | .. << 8 | ..); */
 #include "backends/clike/impl.h"
 #include "ir/tir/intrin.h"
 
@@ -24,6 +28,31 @@ static void access(Clike *x, const Buffer *b, const Idx *index, DType t, StrBuf 
                clike_place(x, b, index));
 }
 
+bool clike_is_word(const Clike *x, DType t)
+{
+    return !x->program && x->d->words && t.lanes > 1 && t.bits * t.lanes == 32;
+}
+
+static DType bits_of_lane(DType t)
+{
+    return (DType){DT_UINT, t.bits, 1};
+}
+
+/* "((unsigned)(unsigned char)" and " << 8" around a lane, with what joins it to the one before. */
+static void begin_lane(Clike *x, DType t, uint32_t lane, StrBuf *s)
+{
+    str_printf(s, lane ? " | (%s)(%s)" : "((%s)(%s)", x->d->type(DT_U32),
+               x->d->type(bits_of_lane(t)));
+}
+
+static void end_lane(DType t, uint32_t lane, StrBuf *s)
+{
+    if (lane)
+        str_printf(s, " << %u", (unsigned)(lane * t.bits));
+    if (lane + 1 == t.lanes)
+        str_add(s, ")");
+}
+
 static void begin_vector(Clike *x, DType t, StrBuf *s)
 {
     str_printf(s, "%s%s%s", x->d->make[0], clike_type(x, t), x->d->make[1]);
@@ -32,27 +61,63 @@ static void begin_vector(Clike *x, DType t, StrBuf *s)
 /* A load that lies anywhere. */
 static void load_each(Clike *x, const Prim *p, StrBuf *s)
 {
-    begin_vector(x, p->dtype, s);
-    for (uint32_t i = 0; i < p->dtype.lanes; i++)
-        str_printf(s, "%s%s", i ? ", " : "",
-                   clike_place(x, p->u.load.buffer,
-                               idx_addc(x->c->arith, p->u.load.index[0], (int64_t)i)));
-    str_add(s, ")");
+    const bool word = clike_is_word(x, p->dtype);
+
+    if (!word)
+        begin_vector(x, p->dtype, s);
+    for (uint32_t i = 0; i < p->dtype.lanes; i++) {
+        const char *cell =
+            clike_place(x, p->u.load.buffer, idx_addc(x->c->arith, p->u.load.index[0], (int64_t)i));
+        if (word)
+            begin_lane(x, p->dtype, i, s);
+        str_printf(s, i && !word ? ", %s" : "%s", cell);
+        if (word)
+            end_lane(p->dtype, i, s);
+    }
+    if (!word)
+        str_add(s, ")");
+}
+
+static void one_of(Clike *x, const Prim *p, uint32_t i, StrBuf *s)
+{
+    if (p->kind == PRIM_FLOAT)
+        x->d->real(s, dtype_lanes(p->dtype, 1), p->u.f);
+    else if (p->kind == PRIM_INT)
+        x->d->integer(s, dtype_lanes(p->dtype, 1), p->u.i);
+    else
+        clike_prim(x, p->kids[p->kind == PRIM_VEC ? i : 0], s);
 }
 
 static void each(Clike *x, const Prim *p, StrBuf *s)
 {
-    begin_vector(x, p->dtype, s);
-    for (uint32_t i = 0; i < p->dtype.lanes; i++) {
-        str_add(s, i ? ", " : "");
-        if (p->kind == PRIM_FLOAT)
-            x->d->real(s, dtype_lanes(p->dtype, 1), p->u.f);
-        else if (p->kind == PRIM_INT)
-            x->d->integer(s, dtype_lanes(p->dtype, 1), p->u.i);
-        else
-            clike_prim(x, p->kids[p->kind == PRIM_VEC ? i : 0], s);
+    const bool  word = clike_is_word(x, p->dtype);
+    const Prim *one = p->kind == PRIM_SPLAT ? p->kids[0] : p;
+
+    if (word && one->kind == PRIM_INT && !one->u.i) {
+        x->d->integer(s, DT_U32, 0);
+        return;
     }
-    str_add(s, ")");
+    if (!word)
+        begin_vector(x, p->dtype, s);
+    for (uint32_t i = 0; i < p->dtype.lanes; i++) {
+        if (word)
+            begin_lane(x, p->dtype, i, s);
+        else
+            str_add(s, i ? ", " : "");
+        one_of(x, p, i, s);
+        if (word)
+            end_lane(p->dtype, i, s);
+    }
+    if (!word)
+        str_add(s, ")");
+}
+
+/* ((signed char)(b4 >> 8)) */
+static void lane_of_word(Clike *x, const Prim *p, StrBuf *s)
+{
+    str_printf(s, "((%s)(", clike_type(x, p->dtype));
+    clike_prim(x, p->kids[0], s);
+    str_printf(s, " >> %u))", (unsigned)(p->u.from[0] * p->dtype.bits));
 }
 
 const char *clike_instruction(Ctx *c, const Intrin *row)
@@ -94,6 +159,9 @@ void clike_wide(Clike *x, const Prim *p, StrBuf *s)
         str_add(s, " : ");
         clike_prim(x, p->kids[2], s);
         str_add(s, ")");
+    } else if (p->kind == PRIM_SHUFFLE && p->dtype.lanes == 1 &&
+               clike_is_word(x, p->kids[0]->dtype)) {
+        lane_of_word(x, p, s);
     } else if (p->kind == PRIM_SHUFFLE && p->dtype.lanes == 1) {
         clike_prim(x, p->kids[0], s);
         str_printf(s, ".%c", "xyzw"[p->u.from[0]]);
