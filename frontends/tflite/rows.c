@@ -184,7 +184,8 @@ static bool softmax_bytes(TfliteNode *n, int64_t axis, double beta)
     DType        t = expr_dtype(n->in[0]);
 
     tflite_dtype(tflite_out(n, 0)->type, &t);
-    x = build_take(b, exponentials(n, beta), x, 0);
+    if (!(x = build_take(b, exponentials(n, beta), x, 0)))
+        return false;
     sum = sum_of(b, x, axis);
     /* The highest bit of the sum stands for 1. */
     bits = count_bits(b, sum, axis, LEAST_SUM);
