@@ -563,6 +563,16 @@ static bool prim_has(const Prim *p, const Sought *s)
     return false;
 }
 
+bool idx_reads(const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a->kind == ATOM_LOAD || (a->a && idx_reads(a->a)) || (a->b && idx_reads(a->b)))
+            return true;
+    }
+    return false;
+}
+
 bool idx_uses(const Idx *x, const Atom *a)
 {
     return idx_has(x, &(Sought){a, NULL});

@@ -26,16 +26,6 @@ typedef struct {
     bool          many; /* more than there is room for */
 } Indices;
 
-static bool says_memory(const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && says_memory(a->a)) || (a->b && says_memory(a->b)))
-            return true;
-    }
-    return false;
-}
-
 static void see_load(void *user, const Prim *p)
 {
     Indices *k = user;
@@ -44,7 +34,7 @@ static void see_load(void *user, const Prim *p)
         const Idx *x = p->u.load.index[d];
         uint32_t   i = 0;
 
-        if (!says_memory(x))
+        if (!idx_reads(x))
             continue;
         while (i < k->n && k->was[i] != x)
             i++;

@@ -150,21 +150,11 @@ static void reads_stored(void *user, const Prim *p)
             (p->u.load.buffer->alias && map_get(u->stored, p->u.load.buffer->alias->id));
 }
 
-static bool reads_index(const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && reads_index(a->a)) || (a->b && reads_index(a->b)))
-            return true;
-    }
-    return false;
-}
-
 static void by_index(void *user, const Idx *x)
 {
     Uses *u = user;
 
-    u->reads_stored = u->reads_stored || reads_index(x);
+    u->reads_stored = u->reads_stored || idx_reads(x);
 }
 
 typedef struct {

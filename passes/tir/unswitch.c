@@ -19,16 +19,6 @@ static void add_loops(AtomSet *vars, const Stmt *s)
         add_loops(vars, s->kids[i]);
 }
 
-static bool has_load(const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && has_load(a->a)) || (a->b && has_load(a->b)))
-            return true;
-    }
-    return false;
-}
-
 /* A fact of the condition that no variable of `vars` changes; NULL: none. */
 static const Idx *fixed_fact(Ctx *c, const Prim *cond, const AtomSet *vars)
 {
@@ -38,7 +28,7 @@ static const Idx *fixed_fact(Ctx *c, const Prim *cond, const AtomSet *vars)
         return NULL;
     for (uint32_t i = 0; i < p.n; i++)
         if (p.ge0[i]->lo < 0 && p.ge0[i]->hi >= 0 && !idx_uses_any(p.ge0[i], vars) &&
-            !has_load(p.ge0[i]))
+            !idx_reads(p.ge0[i]))
             return p.ge0[i];
     return NULL;
 }

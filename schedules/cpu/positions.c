@@ -13,16 +13,6 @@ typedef struct {
     bool              *used; /* [n] */
 } Says;
 
-static bool says_memory(const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && says_memory(a->a)) || (a->b && says_memory(a->b)))
-            return true;
-    }
-    return false;
-}
-
 static void see_load(void *user, const Prim *p)
 {
     Says *u = user;
@@ -30,7 +20,7 @@ static void see_load(void *user, const Prim *p)
     for (uint32_t d = 0; p->kind == PRIM_LOAD && d < p->u.load.n; d++) {
         const Idx *x = p->u.load.index[d];
 
-        if (!says_memory(x))
+        if (!idx_reads(x))
             continue;
         u->any = true;
         for (uint32_t i = 0; i < u->n; i++)

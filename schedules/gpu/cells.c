@@ -172,23 +172,13 @@ static int64_t at_thread(void *user, const Atom *a)
     return a->kind == ATOM_LOAD ? a->lo : *(const int64_t *)user;
 }
 
-static bool reads_memory(const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && reads_memory(a->a)) || (a->b && reads_memory(a->b)))
-            return true;
-    }
-    return false;
-}
-
 /* Bytes of lines that a thread's access takes: as far apart as those of neighbouring threads are,
  * its own at least. */
 static double line_share(const Machine *m, const Idx *x, int64_t bytes, int64_t lanes)
 {
     int64_t sector = limit_gpu_sector(m), one = 1, zero = 0, step;
 
-    if (reads_memory(x))
+    if (idx_reads(x))
         return (double)sector;
     step = idx_eval(x, &(IdxEnv){at_thread, &one}) - idx_eval(x, &(IdxEnv){at_thread, &zero});
     step = step < 0 ? -step : step;
