@@ -98,7 +98,7 @@ bool idx_is_const(const Idx *x, int64_t *v); /* v may be NULL */
 bool    idx_is_atom(const Idx *x, const Atom **atom);
 int64_t idx_coef(const Idx *x, const Atom *a); /* of the term itself, 0 if absent */
 bool    idx_uses(const Idx *x, const Atom *a); /* anywhere, inside Div and loads' indices too */
-bool    idx_reads(const Idx *x);               /* memory, anywhere */
+bool    idx_reads_memory(const Idx *x);        /* anywhere in it */
 
 /* ---- exact.c ------------------------------------------------------------------------------- */
 

@@ -563,11 +563,12 @@ static bool prim_has(const Prim *p, const Sought *s)
     return false;
 }
 
-bool idx_reads(const Idx *x)
+bool idx_reads_memory(const Idx *x)
 {
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_LOAD || (a->a && idx_reads(a->a)) || (a->b && idx_reads(a->b)))
+        if (a->kind == ATOM_LOAD || (a->a && idx_reads_memory(a->a)) ||
+            (a->b && idx_reads_memory(a->b)))
             return true;
     }
     return false;

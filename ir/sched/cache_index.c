@@ -34,7 +34,7 @@ static void see_load(void *user, const Prim *p)
         const Idx *x = p->u.load.index[d];
         uint32_t   i = 0;
 
-        if (!idx_reads(x))
+        if (!idx_reads_memory(x))
             continue;
         while (i < k->n && k->was[i] != x)
             i++;

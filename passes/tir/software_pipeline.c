@@ -154,7 +154,7 @@ static void by_index(void *user, const Idx *x)
 {
     Uses *u = user;
 
-    u->reads_stored = u->reads_stored || idx_reads(x);
+    u->reads_stored = u->reads_stored || idx_reads_memory(x);
 }
 
 typedef struct {

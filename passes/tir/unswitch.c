@@ -28,7 +28,7 @@ static const Idx *fixed_fact(Ctx *c, const Prim *cond, const AtomSet *vars)
         return NULL;
     for (uint32_t i = 0; i < p.n; i++)
         if (p.ge0[i]->lo < 0 && p.ge0[i]->hi >= 0 && !idx_uses_any(p.ge0[i], vars) &&
-            !idx_reads(p.ge0[i]))
+            !idx_reads_memory(p.ge0[i]))
             return p.ge0[i];
     return NULL;
 }

@@ -52,27 +52,42 @@ static bool is_live(const TapAxis *a, int64_t v, int64_t k)
     return at >= 0 && at < a->size;
 }
 
+/* The first cell behind v for which a tap begins or ends to meet the image. */
+static int64_t next_change(const TapAxis *a, int64_t v)
+{
+    int64_t next = a->cells;
+
+    for (int64_t k = 0; k < a->taps && a->stride > 0; k++) {
+        int64_t begin = a->before - k * a->dilation, end = begin + a->size;
+
+        begin = begin > 0 ? ceil_div(begin, a->stride) : 0;
+        end = end > 0 ? ceil_div(end, a->stride) : 0;
+        if (begin == end) /* it lies between cells */
+            continue;
+        if (begin > v && begin < next)
+            next = begin;
+        if (end > v && end < next)
+            next = end;
+    }
+    return next;
+}
+
 /* The strips of an axis; n = 0: more than there is room for. */
 static Strips strips_of(const TapAxis *a)
 {
-    Strips  r = {0};
-    int64_t first = -1, taps = -1;
+    Strips r = {0};
 
-    for (int64_t v = 0; v < a->cells; v++) {
+    for (int64_t v = 0, next; v < a->cells; v = next) {
         int64_t f = 0, n = 0;
 
+        if (r.n == MOST_STRIPS)
+            return (Strips){0};
         while (f < a->taps && !is_live(a, v, f))
             f++;
         while (f + n < a->taps && is_live(a, v, f + n))
             n++;
-        if (v == 0 || f != first || n != taps) {
-            if (r.n == MOST_STRIPS)
-                return (Strips){0};
-            r.of[r.n++] = (Strip){v, 0, n > 0 ? n : 1};
-        }
-        r.of[r.n - 1].cells++;
-        first = f;
-        taps = n;
+        next = next_change(a, v);
+        r.of[r.n++] = (Strip){v, next - v, n > 0 ? n : 1};
     }
     return r;
 }

@@ -20,7 +20,7 @@ static void see_load(void *user, const Prim *p)
     for (uint32_t d = 0; p->kind == PRIM_LOAD && d < p->u.load.n; d++) {
         const Idx *x = p->u.load.index[d];
 
-        if (!idx_reads(x))
+        if (!idx_reads_memory(x))
             continue;
         u->any = true;
         for (uint32_t i = 0; i < u->n; i++)

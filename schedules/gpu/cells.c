@@ -178,7 +178,7 @@ static double line_share(const Machine *m, const Idx *x, int64_t bytes, int64_t 
 {
     int64_t sector = limit_gpu_sector(m), one = 1, zero = 0, step;
 
-    if (idx_reads(x))
+    if (idx_reads_memory(x))
         return (double)sector;
     step = idx_eval(x, &(IdxEnv){at_thread, &one}) - idx_eval(x, &(IdxEnv){at_thread, &zero});
     step = step < 0 ? -step : step;
