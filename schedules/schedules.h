@@ -7,14 +7,14 @@
 #include "ir/sched/sched.h"
 #include "machine/machine.h"
 
-/* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
- * among layouts. */
 /* Taps of an axis: tap k of cell v reads cell v * stride + k * dilation - before of `size`; without
  * a size it is not known which of them are padding. */
 typedef struct {
     int64_t cells, taps, stride, dilation, before, size;
 } TapAxis;
 
+/* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
+ * among layouts. */
 typedef struct {
     int64_t lanes, n, o, y, x;    /* o in blocks */
     int64_t sum;                  /* steps of the reduction: channels and cells of the kernel */

@@ -246,7 +246,7 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     return w->f;
 }
 
-const Func *step_cache_write(Work *w)
+const Func *each_block_at(Work *w, AtLoop *one, const char *usage)
 {
     const StepArg *ba = step_arg(w->st, 0), *sa = step_arg(w->st, 1),
                   *at = step_option(w->st, "at");
@@ -255,7 +255,7 @@ const Func *step_cache_write(Work *w)
     uint32_t found = 0;
 
     if (!ba || !ba->name || !sa || !at || !at->name)
-        return refuse(w, "write `cache_write b reg at %%l`");
+        return refuse(w, "write `%s`", usage);
     if (!scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
         !loops_named(w, at->name, &loops))
         return NULL;
@@ -271,12 +271,17 @@ const Func *step_cache_write(Work *w)
             return refuse(w, "%%%s holds %u copies of '%s'", at->name, in, ba->name);
         if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", at->name);
-        if (in && !cache_copy(w, loops.at[i], site, scope))
+        if (in && !one(w, loops.at[i], site, scope))
             return NULL;
     }
     if (found != blocks.n)
         return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
     return finish(w);
+}
+
+const Func *step_cache_write(Work *w)
+{
+    return each_block_at(w, cache_copy, "cache_write b reg at %l");
 }
 
 /* ---- scopes --------------------------------------------------------------------------------------- */

@@ -167,7 +167,7 @@ static bool make_table(Indices *k, uint32_t i, const Idx *x, Scope scope)
     return true;
 }
 
-static bool index_in(Work *w, uint32_t loop, uint32_t site, Scope scope)
+static const Func *index_in(Work *w, uint32_t loop, uint32_t site, Scope scope)
 {
     Ctx        *c = w->c;
     Indices     k = {.w = w, .block = stmt_at(w, site), .loop = loop};
@@ -175,21 +175,21 @@ static bool index_in(Work *w, uint32_t loop, uint32_t site, Scope scope)
     const Stmt *parts[MOST_INDICES + 1];
 
     if (k.block->u.block.opaque)
-        return refuse(w, "'%s' is opaque", k.block->u.block.name) != NULL;
+        return refuse(w, "'%s' is opaque", k.block->u.block.name);
     stmt_visit(k.block, &(TirVisit){.user = &k, .prim = see_load});
     if (!k.n || k.many)
         return refuse(w,
                       k.n ? "'%s' reads by too many positions that memory says"
                           : "'%s' reads by no position that memory says",
-                      k.block->u.block.name) != NULL;
+                      k.block->u.block.name);
     if (!find_rounds(&k))
-        return false;
+        return NULL;
     bind_iters(k.block, iters);
     for (uint32_t i = 0; i < k.n; i++) {
         const Idx *x = idx_subst(iters, k.was[i]);
 
         if (!make_table(&k, i, x, scope))
-            return false;
+            return NULL;
         parts[i] = fill(&k, i, x);
     }
     edit(w, k.block, stmt_map(c, k.block, &(TirMap){.user = &k, .prim = read_table}));
@@ -199,37 +199,13 @@ static bool index_in(Work *w, uint32_t loop, uint32_t site, Scope scope)
     for (uint32_t i = k.n; i-- > 0;)
         body = stmt_alloc(c, k.table[i], body);
     edit(w, s, stmt_for(c, s->u.loop, body, s->loc));
-    return true;
+    return w->f;
 }
 
 const Func *step_cache_index(Work *w)
 {
-    const StepArg *ba = step_arg(w->st, 0), *sa = step_arg(w->st, 1),
-                  *at = step_option(w->st, "at");
-    Sites    blocks, loops;
-    Scope    scope;
-    uint32_t found = 0;
+    static const char usage[] = "cache_index b stack %i at %l";
 
-    if (!ba || !ba->name || !sa || step_nargs(w->st) < 3 || !at || !at->name)
-        return refuse(w, "write `cache_index b stack %%i at %%l`");
-    if (!scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
-        !loops_named(w, at->name, &loops))
-        return NULL;
-    for (uint32_t i = 0; i < loops.n; i++) {
-        uint32_t in = 0, site = 0;
-
-        for (uint32_t k = 0; k < blocks.n; k++)
-            if (inside(w, blocks.at[k], loops.at[i]))
-                site = blocks.at[k], in++;
-        found += in;
-        if (in > 1)
-            return refuse(w, "%%%s holds %u copies of '%s'", at->name, in, ba->name);
-        if (loop_at(w, loops.at[i])->vector)
-            return refuse(w, "%%%s is a vector loop", at->name);
-        if (in && !index_in(w, loops.at[i], site, scope))
-            return NULL;
-    }
-    if (found != blocks.n)
-        return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
-    return finish(w);
+    return step_nargs(w->st) < 3 ? refuse(w, "write `%s`", usage)
+                                 : each_block_at(w, index_in, usage);
 }

@@ -212,8 +212,12 @@ bool untouched_before(Work *w, const Sites *blocks, uint32_t from);
 const Buffer *shared_cells(Work *w, uint32_t loop, const Atom *also);
 
 /* cache.c: a scope by its name in steps; it may not be const. */
-bool        scope_named(Work *w, const char *name, Scope *out);
-const char *scope_name(Scope s);
+bool scope_named(Work *w, const char *name, Scope *out);
+/* What a step `NAME block scope .. at loop` does in each of the loops, which hold one copy of the
+ * block each; NULL: refused.  `usage`: how the step is written. */
+typedef const Func *AtLoop(Work *w, uint32_t loop, uint32_t site, Scope scope);
+const Func         *each_block_at(Work *w, AtLoop *one, const char *usage);
+const char         *scope_name(Scope s);
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 

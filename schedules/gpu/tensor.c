@@ -29,7 +29,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, COLUMNS = 8, WORD = 4 }; /* ; bytes that are stored at once */
+enum { ROWS = 16, COLUMNS = 8 }; /* of an instruction */
+enum { WORD = 4 };               /* bytes that are stored at once */
 
 typedef struct {
     DeviceTile  t;
