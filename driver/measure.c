@@ -5,13 +5,15 @@
  *   peak     sums in registers, nothing loaded             fma_bytes, macs_ns
  *   chain    one sum                                       latency
  *   read     what lies in L1, L2, L3 or memory, in order   loads, l2_rate, l3_rate, memory_rate
+ *   product  a register tile, weights from there           l2_shows, l3_shows, memory_shows
  *   store    to L2, L3 or memory, in order                 l2_store, l3_store, memory_store
  *   copy     from L2 to L2                                 stream_ns
  *   barrier, launch: the pool of the runtime               sync_ns, launch_ns
  *
  * Others work on the machine too, so each kernel is a fraction of a millisecond, all of them take
  * turns for a second or two, and of each the shortest run counts.  What is to come from memory is a
- * piece of a block that no cache holds, another one each time. */
+ * piece of a block that no cache holds, another one each time.  Those that store have turns of
+ * their own: reading would wait until L3 has sent away what was stored. */
 #include "driver/measure.h"
 
 #include "driver/session.h"
@@ -28,6 +30,10 @@ enum {
     READ_L2,
     READ_L3,
     READ_MEMORY,
+    PRODUCT_L1,
+    PRODUCT_L2,
+    PRODUCT_L3,
+    PRODUCT_MEMORY,
     STORE_L2,
     STORE_L3,
     STORE_MEMORY,
@@ -36,9 +42,12 @@ enum {
 };
 
 enum {
-    STEPS = 2000, /* of the loops of clock, peak and chain */
-    LINKS = 32,   /* cycles of a step of `clock` */
-    ROUNDS = 1000 /* runs of each kernel */
+    STEPS = 2000,      /* of the loops of clock, peak and chain */
+    LINKS = 32,        /* cycles of a step of `clock` */
+    TALL = 2,          /* vectors of weights in a step of `product` */
+    DEPTH = 32,        /* steps of it whose data stay in L1 */
+    DATA = DEPTH * 32, /* numbers, of at most 32 for a step */
+    ROUNDS = 1000      /* runs of each kernel */
 };
 
 typedef void Kernel(void *const *buffers, const int64_t *scalars);
@@ -58,9 +67,10 @@ typedef struct {
     double sync_ns, launch_ns;
 } Bench;
 
-static const char *const names[KERNELS] = {"clock",    "peak",         "chain",       "read_l1",
-                                           "read_l2",  "read_l3",      "read_memory", "store_l2",
-                                           "store_l3", "store_memory", "copy"};
+static const char *const names[KERNELS] = {
+    "clock",          "peak",        "chain",      "read_l1",      "read_l2",
+    "read_l3",        "read_memory", "product_l1", "product_l2",   "product_l3",
+    "product_memory", "store_l2",    "store_l3",   "store_memory", "copy"};
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
 
@@ -115,6 +125,36 @@ static void add_read(const Bench *b, StrBuf *s, int kernel)
                sums, n);
 }
 
+/* A tile of `sums` vectors, as products of matrices have them: data from L1, of which each number
+ * is spread for TALL vectors of weights, which are read in order. */
+static void add_product(const Bench *b, StrBuf *s, int kernel)
+{
+    uint32_t  n = b->lanes, sums = b->sums, wide = sums / TALL;
+    long long steps = b->bytes[kernel] / (4 * TALL * n) / DEPTH;
+
+    str_printf(s, "func @%s kind(kernel) target(\"%s\") (%%w: f32[%lld], ", names[kernel],
+               b->t->text, steps * DEPTH * TALL * n);
+    str_printf(s, "%%x: f32[%u], %%y: f32[%u,%u] written) {\n", DEPTH * wide, sums, n);
+    str_printf(s, "  alloc %%a: f32[%u,%u] @reg {\n", sums, n);
+    str_printf(s, "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%w[%%j] } }\n",
+               sums, n);
+    str_printf(s, "    for %%r < %lld seq { for %%k < %lld seq { for %%d < %d seq {\n",
+               (long long)b->rounds[kernel], steps, DEPTH);
+    str_printf(s, "      for %%i1 < %u unroll { for %%v < %d unroll { for %%j1 < %u vector {\n",
+               wide, TALL, n);
+    str_printf(s, "        %%a[%%i1*%d+%%v,%%j1] = ", TALL);
+    str_printf(s,
+               b->t->has_fma ? "fma(%%a[%%i1*%d+%%v,%%j1], %%x[%%d*%u+%%i1], "
+                             : "%%a[%%i1*%d+%%v,%%j1] + (%%x[%%d*%u+%%i1] * ",
+               TALL, wide);
+    str_printf(s, "%%w[((%%k*%d+%%d)*%d+%%v)*%u+%%j1])\n", DEPTH, TALL, n);
+    str_add(s, "      } } }\n    } } }\n");
+    str_printf(s,
+               "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = "
+               "%%a[%%i2,%%j2] } }\n  } }\n",
+               sums, n);
+}
+
 static void add_stores(const Bench *b, StrBuf *s, int kernel)
 {
     uint32_t  n = b->lanes;
@@ -139,6 +179,11 @@ static void add_copy(const Bench *b, StrBuf *s)
                b->t->text, cells, cells, (long long)b->rounds[COPY], steps, n, n, n);
 }
 
+static bool from_memory(int kernel)
+{
+    return kernel == READ_MEMORY || kernel == PRODUCT_MEMORY || kernel == STORE_MEMORY;
+}
+
 /* Half of a cache is read, or of what is left of L3 beside L2; of memory what no cache holds. */
 static void choose_sizes(Bench *b, const Machine *m)
 {
@@ -155,13 +200,17 @@ static void choose_sizes(Bench *b, const Machine *m)
     b->bytes[READ_L3] = l3;
     b->bytes[READ_MEMORY] = b->block < PIECE ? b->block : PIECE;
     b->bytes[COPY] = m->l2 / 2;
+    for (int i = PRODUCT_L1; i <= PRODUCT_MEMORY; i++)
+        b->bytes[i] = b->bytes[READ_L1 + i - PRODUCT_L1];
     for (int i = STORE_L2; i <= STORE_MEMORY; i++)
         b->bytes[i] = b->bytes[READ_L2 + i - STORE_L2];
     for (int i = READ_L1; i < KERNELS; i++) {
-        int64_t block = 4 * (int64_t)b->sums * 2 * b->lanes;
+        bool    product = i >= PRODUCT_L1 && i <= PRODUCT_MEMORY;
+        int64_t block = 4 * (int64_t)(product ? DEPTH * TALL : b->sums * 2) * b->lanes;
 
         b->bytes[i] = b->bytes[i] < block ? block : b->bytes[i] / block * block;
-        b->rounds[i] = i == READ_MEMORY || i == STORE_MEMORY ? 1 : ceil_div(RUN_BYTES, b->bytes[i]);
+        b->rounds[i] =
+            from_memory(i) ? 1 : ceil_div(product ? RUN_BYTES / 4 : RUN_BYTES, b->bytes[i]);
     }
 }
 
@@ -176,6 +225,8 @@ static bool make_kernels(Bench *b)
     add_sums(b, &s, "chain", 1, false);
     for (int i = READ_L1; i <= READ_MEMORY; i++)
         add_read(b, &s, i);
+    for (int i = PRODUCT_L1; i <= PRODUCT_MEMORY; i++)
+        add_product(b, &s, i);
     for (int i = STORE_L2; i <= STORE_MEMORY; i++)
         add_stores(b, &s, i);
     add_copy(b, &s);
@@ -195,28 +246,30 @@ static bool make_kernels(Bench *b)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-/* The piece of a block that no cache holds, behind what others touch again and again; what is
- * stored lies half a block from what is read. */
+/* The piece of a block that no cache holds, behind what others touch again and again; what a
+ * product reads lies half a block from what is only read. */
 static float *piece(const Bench *b, float *x, int kernel, int round)
 {
     int64_t pieces = b->block / b->bytes[kernel];
 
     return x + b->bytes[READ_L3] / 4 +
-           (round + (kernel == STORE_MEMORY ? pieces / 2 : 0)) % pieces * (b->bytes[kernel] / 4);
+           (round + (kernel == PRODUCT_MEMORY ? pieces / 2 : 0)) % pieces * (b->bytes[kernel] / 4);
 }
 
 static void run_one(Bench *b, int kernel, int round)
 {
-    int32_t *ints = (int32_t *)b->memory;                        /* a line */
-    float   *y = b->memory + 16, *x = y + 64 * (size_t)b->lanes; /* of at most 64 vectors */
-    float   *at = kernel == READ_MEMORY || kernel == STORE_MEMORY ? piece(b, x, kernel, round) : x;
+    int32_t *ints = (int32_t *)b->memory;                           /* a line */
+    float   *y = b->memory + 16, *data = y + 64 * (size_t)b->lanes; /* of at most 64 vectors */
+    float   *x = data + DATA;
+    float   *at = from_memory(kernel) ? piece(b, x, kernel, round) : x;
     size_t   half = (size_t)b->bytes[COPY] / 8;
-    void    *sums[4] = {x, ints, y, ints + 2}, *reads[2] = {at, y}, *stores[2] = {y, at},
-         *copy[2] = {x, x + half};
-    void *const *args = kernel <= CHAIN         ? sums
-                        : kernel <= READ_MEMORY ? reads
-                        : kernel == COPY        ? copy
-                                                : stores;
+    void    *sums[4] = {x, ints, y, ints + 2}, *reads[2] = {at, y}, *product[3] = {at, data, y},
+         *stores[2] = {y, at}, *copy[2] = {x, x + half};
+    void *const *args = kernel <= CHAIN            ? sums
+                        : kernel <= READ_MEMORY    ? reads
+                        : kernel <= PRODUCT_MEMORY ? product
+                        : kernel == COPY           ? copy
+                                                   : stores;
 
     double from = session_now();
     b->run[kernel](args, NULL);
@@ -232,13 +285,16 @@ static bool run_kernels(Bench *b)
 
     for (int i = READ_L1; i < KERNELS; i++)
         floats = (size_t)b->bytes[i] / 4 > floats ? (size_t)b->bytes[i] / 4 : floats;
-    floats += (size_t)b->bytes[READ_L3] / 4 + 64 * (size_t)b->lanes + 64;
+    floats += (size_t)b->bytes[READ_L3] / 4 + 64 * (size_t)b->lanes + DATA + 64;
     if (!(b->memory = aligned_alloc(64, (floats * 4 + 63) / 64 * 64)))
         return diag_error(b->driver->diags, E_IO, NO_LOC, "there is no memory to measure");
     for (size_t i = 0; i < floats; i++)
         b->memory[i] = 0.5f;
     for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < KERNELS; i++)
+        for (int i = 0; i < STORE_L2; i++)
+            run_one(b, i, round);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = STORE_L2; i < KERNELS; i++)
             run_one(b, i, round);
     return true;
 }
@@ -321,6 +377,21 @@ static void set(Machine *m, FigureId figure, double v)
  * a Zen 4, of whose 77 a nanosecond they reach 50. */
 #define USUAL_SHARE 0.65
 
+/* What a product takes longer where its weights come from a level, of the shorter of its own time
+ * and of what reading them takes alone. */
+static double shows(const Bench *b, int level)
+{
+    double bytes = (double)(b->bytes[PRODUCT_L1 + level] * b->rounds[PRODUCT_L1 + level]);
+    double alone =
+        b->least[PRODUCT_L1] * bytes / (double)(b->bytes[PRODUCT_L1] * b->rounds[PRODUCT_L1]);
+    double reading = b->least[READ_L1 + level] * bytes /
+                     (double)(b->bytes[READ_L1 + level] * b->rounds[READ_L1 + level]);
+    double more = b->least[PRODUCT_L1 + level] - (alone > reading ? alone : reading),
+           share = more / (alone < reading ? alone : reading);
+
+    return share < 0.01 ? 0.01 : share;
+}
+
 static void conclude(const Bench *b, const Machine *known, Machine *m)
 {
     double ghz = (double)STEPS * LINKS / b->least[CLOCK];
@@ -342,6 +413,9 @@ static void conclude(const Bench *b, const Machine *known, Machine *m)
     set(m, FIGURE_l2_rate, per_ns[READ_L2] / ghz);
     set(m, FIGURE_l3_rate, per_ns[READ_L3] / ghz);
     set(m, FIGURE_memory_rate, per_ns[READ_MEMORY] / ghz);
+    set(m, FIGURE_l2_shows, shows(b, READ_L2 - READ_L1));
+    set(m, FIGURE_l3_shows, shows(b, READ_L3 - READ_L1));
+    set(m, FIGURE_memory_shows, shows(b, READ_MEMORY - READ_L1));
     set(m, FIGURE_l2_store, per_ns[STORE_L2] / ghz);
     set(m, FIGURE_l3_store, per_ns[STORE_L3] / ghz);
     set(m, FIGURE_memory_store, per_ns[STORE_MEMORY] / ghz);

@@ -62,6 +62,7 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
  * groups of 1 to 10, 3x3 and 4x4 on a Zen 5: 1.7 for 5 outputs of a row, 1.2 of two rows, 1.1 for
  * 10 of two, 1.4 for 3 of seven; with a stride of 2 2.5, 2.0, and 7.3 for one of seven; of 3 and
  * 4 4.3 for 5 of one. */
+#define LOADS_SHOW 0.3 /* beside products */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
                           int64_t steps, int64_t stride)
 {
@@ -73,7 +74,7 @@ double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int6
         pieces++;
     double loads = ((double)outputs + each * pieces * (double)rows) / m->loads;
 
-    return (double)steps * overlap(sums / fma_rate(m, lanes), loads) + sums * pieces +
+    return (double)steps * overlap(sums / fma_rate(m, lanes), loads, LOADS_SHOW) + sums * pieces +
            rounds_cycles(LOOPS);
 }
 

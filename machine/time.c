@@ -91,23 +91,18 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-double overlap(double a, double b)
+double overlap(double a, double b, double shows)
 {
-    return a > b ? a + 0.3 * b : b + 0.3 * a;
+    return a > b ? a + shows * b : b + shows * a;
 }
 
-/* Lines that come back from L2 meet loads in L1's ports, so a third of that shows (`overlap`), and
- * of data that the code asks for early enough no more, from wherever they come.  The prefetchers of
- * L2 run ahead of what is read in order, but stop at the ends of pages, where memory takes long: of
- * L3's time a fifth shows beside other work, of the memory's `memory_shows`; each takes at least as
- * long as alone.  Kernels of three networks, each part left alone (Cascade Lake, Zen 5;
- * docs/benchmarks.md). */
-#define L3_SHOWS 0.2
-
+/* Data that the code asks for early enough come as from L2, from wherever they are.  What lies
+ * farther away takes at least as long as alone (docs/benchmarks.md, Prediction). */
 double time_cycles(const Machine *m, Time t)
 {
-    double near = overlap(t.compute, t.traffic[LEVEL_L2] + t.ahead), l3 = t.traffic[LEVEL_L3],
-           memory = t.traffic[LEVEL_MEMORY], far[] = {L3_SHOWS * l3, m->memory_shows * memory};
+    double near = overlap(t.compute, t.traffic[LEVEL_L2] + t.ahead, m->l2_shows),
+           l3 = t.traffic[LEVEL_L3], memory = t.traffic[LEVEL_MEMORY],
+           far[] = {m->l3_shows * l3, m->memory_shows * memory};
     double beside = near + far[0] + far[1], least = 0.3 * near;
 
     beside = larger(beside, least + l3 + far[1]);

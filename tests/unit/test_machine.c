@@ -246,6 +246,9 @@ static void test_time(void)
     CHECK(time_cycles(&m, time_beside(near, time_compute(200))) == 230);
     CHECK(time_cycles(&m, time_beside(near, time_compute(10))) == 103);
     CHECK(time_cycles(&m, time_times(3, near)) == 300);
+    m.l2_shows = 0, m.l3_shows = 0.5;
+    CHECK(time_cycles(&m, time_beside(near, time_compute(200))) == 200);
+    CHECK(time_cycles(&m, time_beside(level_time(&m, LEVEL_L3, 2000), time_compute(200))) == 250);
     CHECK(divided(100, 2) > 100 / 1.01 && divided(100, 1) > 150);
     end();
 }
