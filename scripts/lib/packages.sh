@@ -28,10 +28,10 @@ CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12
 PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
 
 # More for scripts/test-long: a bare system to try the demo in, other compilers of C, what
-# validates calls of Vulkan.
+# validates calls of Vulkan, what finds races of OpenCL's threads.
 LONG_PACKAGES="debootstrap git gcc-aarch64-linux-gnu gcc-arm-none-eabi libnewlib-arm-none-eabi
     gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-avr avr-libc nodejs
-    vulkan-validationlayers"
+    vulkan-validationlayers oclgrind"
 
 install_packages() {
     packages_missing=
