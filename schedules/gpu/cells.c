@@ -18,6 +18,7 @@ typedef struct {
     const LoadData *load;
     const Idx      *at;     /* where in memory, over the block's iterators */
     bool            alone;  /* under a condition of its own: never wide */
+    bool            armed;  /* in an arm, which its place chooses: no neighbour's is the same */
     bool            chosen; /* by conditions that may be those of its neighbours, too */
     const Prim     *only;   /* it is made where that holds; NULL: or who knows */
 } Read;
@@ -30,6 +31,7 @@ typedef struct {
     int64_t          total;        /* cells */
     int64_t          taps, rounds; /* numbers of a sum that are written out, so many times */
     uint32_t         work;         /* operations of a number */
+    int64_t          written;      /* .. in all arms of its formula */
     uint32_t         nreads, nconds;
     Read             read[MAX_LOADS];
     const Prim      *cond[MAX_LOADS]; /* which all of a cell is chosen by */
@@ -62,10 +64,15 @@ static bool loads(const Prim *p)
 }
 
 /* What p is computed under; `alone`: if that is not for all of a cell. */
-static void find_reads(Kernel *k, const Prim *p, bool alone, const Prim *only, Map *seen)
+typedef struct {
+    bool        alone, armed;
+    const Prim *only;
+} Under;
+
+static void find_reads(Kernel *k, const Prim *p, Under under, Map *seen)
 {
     const LoadData *l = &p->u.load;
-    bool            chooses = p->kind == PRIM_SELECT || p->kind == PRIM_CASE;
+    bool            chooses = p->kind == PRIM_SELECT, arms = p->kind == PRIM_CASE;
 
     if (map_get(seen, p->id))
         return;
@@ -74,15 +81,21 @@ static void find_reads(Kernel *k, const Prim *p, bool alone, const Prim *only, M
         k->many = k->many || k->nreads == MAX_LOADS;
         if (k->many)
             return;
-        k->read[k->nreads++] = (Read){l, flat_index(k->s, l), alone, k->nconds > 0, only};
+        k->read[k->nreads++] = (Read){.load = l,
+                                      .at = flat_index(k->s, l),
+                                      .alone = under.alone,
+                                      .armed = under.armed,
+                                      .chosen = k->nconds > 0,
+                                      .only = under.only};
     } else if (p->kind != PRIM_INT && p->kind != PRIM_FLOAT) {
         k->work++;
     }
     for (uint32_t i = 0; i < p->nkids; i++) {
-        bool first = chooses && i == 1, asks = chooses && !i && !loads(p->kids[0]);
+        bool  first = chooses && i == 1, asks = chooses && !i && !loads(p->kids[0]);
+        Under kid = {under.alone || (chooses && i) || arms, under.armed || arms,
+                     first ? p->kids[0] : under.only};
         if (!asks) /* conditions of neighbours have much in common */
-            find_reads(k, p->kids[i], alone || (chooses && i),
-                       first && p->kind == PRIM_SELECT ? p->kids[0] : only, seen);
+            find_reads(k, p->kids[i], kid, seen);
     }
 }
 
@@ -92,10 +105,10 @@ static void find_arms(Kernel *k, const Prim *p, Map *seen)
     while (p->kind == PRIM_SELECT && !loads(p->kids[0]) && k->nconds < MAX_LOADS) {
         k->cond[k->nconds++] = p->kids[0];
         k->work++;
-        find_reads(k, p->kids[1], p->kids[1]->kind == PRIM_SELECT, NULL, seen);
+        find_reads(k, p->kids[1], (Under){.alone = p->kids[1]->kind == PRIM_SELECT}, seen);
         p = p->kids[2];
     }
-    find_reads(k, p, false, NULL, seen);
+    find_reads(k, p, (Under){0}, seen);
 }
 
 static bool find_kernel(Sched *s, const char *block, Kernel *k)
@@ -125,6 +138,7 @@ static bool find_kernel(Sched *s, const char *block, Kernel *k)
     k->result = to->buffer;
     k->store = flat_index(s, &(LoadData){.buffer = to->buffer, .n = to->n, .index = to->index});
     k->store_bytes = dtype_bytes(to->buffer->dtype);
+    k->written = written_operations(s, block);
     find_arms(k, to->value, map_new(s->c->scratch));
     return !k->many && k->last-- > 0;
 }
@@ -219,7 +233,7 @@ static void walk_cells(Walk *w, const Read *r, const Idx *const *at)
         if (!at[i])
             continue;
         n = r->alone || (r->chosen && !w->together) ? 1 : run_of(w, at + i, w->cells - i, bytes);
-        if (!map_get(w->seen, PTR_KEY(at[i])))
+        if (r->armed || !map_get(w->seen, PTR_KEY(at[i])))
             access(w, at[i], bytes, n, r->alone);
         for (int64_t j = 0; j < n; j++)
             map_put(w->seen, PTR_KEY(at[i + j]), w);
@@ -327,7 +341,8 @@ static double add_tiles(const Kernel *k, uint32_t along, Candidates *t)
         for (int64_t rows = 1; rows <= limit_gpu_cells(&k->m) && rows <= high; rows++) {
             int64_t all = rows * cells;
             if (high % rows || k->total / rows % cells || all > MOST_CELLS ||
-                (all > 1 && all * k->taps * (k->nreads + 1) > MOST_INDICES))
+                (all > 1 && (all * k->taps * (k->nreads + 1) > MOST_INDICES ||
+                             all * k->taps * k->written > limit_gpu_operations(&k->m))))
                 continue;
             DeviceThread d = thread_of(k, along, rows, cells);
             double       cycles = device_thread_cycles(&k->m, &d);

@@ -54,11 +54,40 @@ int64_t sum_rounds(const Sched *s, const char *block)
     return rounds;
 }
 
+/* Of what is computed several times once, but once in each arm, which keeps what it has. */
+static int64_t written(Sched *s, const Prim *p, Map *seen)
+{
+    int64_t n = 1;
+
+    if (map_get(seen, p->id))
+        return 0;
+    map_put(seen, p->id, s);
+    for (uint32_t i = 0; i < p->nkids; i++)
+        n += written(s, p->kids[i], p->kind == PRIM_CASE ? map_new(s->c->scratch) : seen);
+    return n;
+}
+
+int64_t written_operations(Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block), *store = b->kids[b->nkids - 1];
+
+    return store->kind == STMT_STORE ? written(s, store->u.store.value, map_new(s->c->scratch)) : 1;
+}
+
+/* How many rounds of the sum are written out. */
+static int64_t most_taps(Sched *s, const char *block)
+{
+    const Machine m = machine_of(s->target);
+    int64_t       most = limit_gpu_operations(&m) / written_operations(s, block);
+
+    return most < LONG_TAPS ? most : LONG_TAPS;
+}
+
 void write_short_sum(Sched *s, const char *block)
 {
     const BlockData *b = &sched_block(s, block)->u.block;
 
-    if (sum_rounds(s, block) > LONG_TAPS)
+    if (sum_rounds(s, block) > most_taps(s, block))
         return;
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         if (b->iter[i]->hi > b->iter[i]->lo)
@@ -68,11 +97,11 @@ void write_short_sum(Sched *s, const char *block)
 void write_inner_sum(Sched *s, const char *block)
 {
     const BlockData *b = &sched_block(s, block)->u.block;
-    int64_t          taps = 1;
+    int64_t          taps = 1, most = most_taps(s, block);
 
     for (uint32_t i = b->nspatial + b->nreduce; i-- > b->nspatial;) {
         const Atom *v = b->iter[i];
-        if (v->hi > v->lo && atom_usual(v) > LONG_TAPS / taps)
+        if (v->hi > v->lo && atom_usual(v) > most / taps)
             return;
         taps *= atom_usual(v);
         if (v->hi > v->lo)

@@ -42,6 +42,9 @@ void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *th
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */
 int64_t sum_rounds(const Sched *s, const char *block);
+/* Operations of a cell, or of a round of its sum, as they are written out (limit_gpu_operations).
+ */
+int64_t written_operations(Sched *s, const char *block);
 void    write_short_sum(Sched *s, const char *block);
 /* .. the loops inside of a long one. */
 void write_inner_sum(Sched *s, const char *block);
