@@ -18,6 +18,7 @@ enum {
     CL_DEVICE_MEMORY = 0x101f,
     CL_DEVICE_NAME = 0x102b,
     CL_DEVICE_VENDOR = 0x102c,
+    CL_DEVICE_VERSION = 0x102f,
     CL_DEVICE_SHARES = 0x1035, /* its memory with the host */
     CL_CONTEXT_DEVICES = 0x1081,
     CL_QUEUE_CONTEXT = 0x1090,
@@ -167,6 +168,29 @@ static void note_build_log(OpenCl *cl, Handle program)
     cl->state.error[sizeof cl->state.error - 1] = 0;
 }
 
+static bool has_text(const char *text, size_t bytes, const char *what)
+{
+    size_t n = strlen(what);
+
+    for (size_t i = 0; i + n <= bytes; i++)
+        if (!memcmp(text + i, what, n))
+            return true;
+    return false;
+}
+
+/* A product names the least version of the language that it needs.  What only OpenCL C 3.0 may have
+ * (products of bytes) its text asks for by macros, which are there if that version is named. */
+static const char *name_version(OpenCl *cl, const char *source, size_t bytes, const char *options)
+{
+    static const char least[] = "-cl-std=CL1.2", later[] = "-cl-std=CL3.0";
+    char              version[256] = "";
+
+    if (strcmp(options, least) != 0 || !has_text(source, bytes, "__opencl_c_"))
+        return options;
+    cl->clGetDeviceInfo(cl->device, CL_DEVICE_VERSION, sizeof version, version, NULL);
+    return strncmp(version, "OpenCL 3.", 9) ? options : later;
+}
+
 static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_t bytes,
                               const char *options, void **module)
 {
@@ -176,11 +200,13 @@ static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_
     Handle         program;
     int32_t        rc = 0, status = 0;
 
-    if (form == TVMCC_CODE_SOURCE)
+    if (form == TVMCC_CODE_SOURCE) {
         program = cl->clCreateProgramWithSource(cl->context, 1, &source, &bytes, &rc);
-    else
+        options = name_version(cl, source, bytes, options);
+    } else {
         program = cl->clCreateProgramWithBinary(cl->context, 1, &cl->device, &bytes, &binary,
                                                 &status, &rc);
+    }
     if (rc || status)
         return check(cl, rc ? rc : status, "clCreateProgram");
     rc = check(cl, cl->clBuildProgram(program, 1, &cl->device, options, NULL, NULL),
