@@ -200,14 +200,19 @@ static void call(Eval *e, const char *callee, uint32_t nargs, const Arg *args,
 {
     const Func *f = tirmod_find(e->m, callee), *was = e->f;
     const char *block = e->block;
-    Mem         from[64];
-    int64_t     value[64], grid[3], threads[3];
+    enum { FEW = 64 };
+    Mem     few_from[FEW], *from = few_from;
+    int64_t few_values[FEW], *value = few_values, grid[3], threads[3];
 
-    if (!f || f->nparams != nargs || nargs > COUNT(from) || ++e->depth > 64) {
+    if (!f || f->nparams != nargs || ++e->depth > 64) {
         eval_fail(e,
                   f ? "call of @%s with %u arguments" : "there is no function @%s (%u arguments)",
                   callee, nargs);
         return;
+    }
+    if (nargs > FEW) {
+        from = NEW_ARRAY(e->arena, Mem, nargs);
+        value = NEW_ARRAY(e->arena, int64_t, nargs);
     }
     for (uint32_t i = 0; i < nargs && !e->bad; i++) {
         Mem *m = args[i].buffer ? eval_mem(e, args[i].buffer) : NULL;
