@@ -71,6 +71,12 @@ typedef struct {
     const char *words; /* the sum of four products of bytes, .. */
     const Atom *word;  /* .. of parts of this iterator; NULL: none */
 } Product;
+/* Bytes of a word: a step of a sum multiplies so many, where the target adds their products (dot4);
+ * cells of shared memory are stored so many at once. */
+enum { WORD = 4 };
+/* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction.
+ */
+void sched_gpu_row_of(Sched *s, const char *words);
 /* The steps of a product by instructions of warps (tensor.c); false: none, and nothing has changed.
  */
 bool tensor_product(Sched *s, const Product *p);

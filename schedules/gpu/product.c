@@ -44,8 +44,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORD = 4 }; /* of a word that a step of the sum takes */
-
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
 static void note_load(void *user, const Prim *p)
@@ -469,17 +467,23 @@ static void split_parts(Sched *s, Product *p, int64_t parts)
     p->block = intern_printf(s->c->strings, "%s.rf", of);
 }
 
-/* Products of bytes, four a step where the target adds so many: a loop of the sum counts words. */
+/* The sum of four products of bytes, where the target adds so many; or NULL. */
+static const char *words_of(const Sched *s, const Product *p)
+{
+    DType         types[] = {p->a.tensor->dtype, p->b.tensor->dtype};
+    const Intrin *row = intrin_find(s->c, "dot4", 2, types);
+
+    return row && s->target->intrin_ops[row->id] && !p->first ? row->text : NULL;
+}
+
+/* Products of bytes, four a step: a loop of the sum counts words. */
 static void take_words(Sched *s, Product *p)
 {
     const BlockData *b = &sched_block(s, p->block)->u.block;
-    DType            types[] = {p->a.tensor->dtype, p->b.tensor->dtype};
-    const Intrin    *row = intrin_find(s->c, "dot4", 2, types);
+    const char      *words = words_of(s, p);
     int64_t          rounds;
 
-    if (!row || !s->target->intrin_ops[row->id] || p->first)
-        return;
-    for (uint32_t i = 0; i < p->k.n; i++) {
+    for (uint32_t i = 0; words && i < p->k.n; i++) {
         const Atom *v = b->iter[b->nspatial + i];
         if (!sched_loop_extent(s, p->k.at[i], &rounds) || rounds % WORD ||
             !try_step(s, "split %%%s by %d -> %%kc, %%kd", p->k.at[i], WORD))
@@ -487,8 +491,23 @@ static void take_words(Sched *s, Product *p)
         p->k.at[i] = "kc";
         p->k.cells /= WORD;
         p->word = v;
-        p->words = row->text;
+        p->words = words;
         return;
+    }
+}
+
+/* Bytes come as words where both factors' lie along the one loop of the sum. */
+static void one_row(Sched *s, Product *p)
+{
+    bool        along = p->b_along_k || transpose_weights(s, p, true);
+    const char *words =
+        along && p->a_along_k && p->k.n == 1 && p->k.cells % WORD == 0 ? words_of(s, p) : NULL;
+    Sched was = *s;
+
+    sched_gpu_row_of(s, words);
+    if (words && s->refusal) {
+        *s = was;
+        sched_gpu_row_of(s, NULL);
     }
 }
 
@@ -551,9 +570,7 @@ static void product(Sched *s, const char *block, const char *first)
         return;
     }
     if (form == ONE_ROW) {
-        if (!p.b_along_k)
-            transpose_weights(s, &p, true);
-        sched_gpu_rows(s);
+        one_row(s, &p);
         return;
     }
     inline_before(s, &p);

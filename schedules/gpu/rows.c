@@ -18,8 +18,9 @@
 #include <string.h>
 
 typedef struct {
-    DeviceRows size;
-    int64_t    threads; /* of a row; 1: a thread has a row */
+    DeviceRows  size;
+    int64_t     threads; /* of a row; 1: a thread has a row */
+    const char *words;   /* the sum of four products of bytes, or NULL */
 } RowsPlan;
 
 static void decide_rows(Sched *s, void *plan)
@@ -191,8 +192,15 @@ static bool parts(Sched *s, const char *of, const char *tensor, const char *loop
     return true;
 }
 
+/* The loop counts words, whose four bytes are %kd. */
+static void count_words(Sched *s, Loops *k)
+{
+    step(s, "split %%%s by %d -> %%kc, %%kd", k->at[0], WORD);
+    k->at[0] = "kc";
+}
+
 /* A row's reduction, whose result is that tensor, by the threads of its block. */
-static void divide_sum(Sched *s, const char *block, const char *tensor, int64_t threads)
+static void divide_sum(Sched *s, const char *block, const char *tensor, const RowsPlan *p)
 {
     const BlockData *b = block_of(s, block);
     Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
@@ -200,16 +208,21 @@ static void divide_sum(Sched *s, const char *block, const char *tensor, int64_t 
     const char      *first = intern_printf(s->c->strings, "%s.rf", block),
                *second = intern_printf(s->c->strings, "%s.rf2", block);
 
-    while (some * some < threads)
+    while (some * some < p->threads)
         some *= 2;
     loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
-    if (k.n && parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], threads))
-        parts(s, second, arena_printf(s->c->scratch, "%s.rf2", tensor),
-              arena_printf(s->c->scratch, "%s.%s.t", block, first), some);
+    if (k.n && p->words)
+        count_words(s, &k);
+    if (!k.n || !parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], p->threads))
+        return;
+    if (p->words)
+        step(s, "tensorize %%kd with @%s", p->words);
+    parts(s, second, arena_printf(s->c->scratch, "%s.rf2", tensor),
+          arena_printf(s->c->scratch, "%s.%s.t", block, first), some);
 }
 
 static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *rows,
-                        int64_t threads)
+                        const RowsPlan *p)
 {
     const char *last = names[n - 1];
     bool        sums = block_of(s, last)->nreduce > 0;
@@ -221,7 +234,7 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
         loops_add(s, &cells, left.at[i]);
     if (!sums && cells.n) {
         loops_fuse(s, &cells, arena_printf(s->c->scratch, "%s.j", last));
-        step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", cells.at[0], (long long)threads);
+        step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", cells.at[0], (long long)p->threads);
         step(s, "reorder %%jt, %%jo");
         step(s, "bind %%jt threadIdx.x");
     }
@@ -231,11 +244,12 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
     for (uint32_t i = 0; i < n; i++) {
         const char *reg = arena_printf(s->c->scratch, "%s.reg", names[i]);
         if (block_of(s, names[i])->nreduce)
-            divide_sum(s, names[i], sums && i + 1 == n ? reg : names[i], threads);
+            divide_sum(s, names[i], sums && i + 1 == n ? reg : names[i], p);
     }
 }
 
-static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *rows)
+static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *rows,
+                         const char *words)
 {
     Machine m = machine_of(s->target);
     int64_t most = limit_gpu_threads(&m), threads = rows->cells < most ? rows->cells : most;
@@ -246,8 +260,15 @@ static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *
     step(s, "bind %%rt threadIdx.x");
     for (uint32_t i = 0; i < n; i++)
         if (block_of(s, names[i])->nreduce) {
+            Loops k = iter_loops(s, names[i], block_of(s, names[i])->nspatial,
+                                 block_of(s, names[i])->nspatial + block_of(s, names[i])->nreduce);
             try_step(s, "cache_write %s reg at %%rt", names[i]);
-            write_short_sum(s, names[i]);
+            if (words) {
+                count_words(s, &k);
+                step(s, "tensorize %%kd with @%s", words);
+            } else {
+                write_short_sum(s, names[i]);
+            }
         }
 }
 
@@ -295,11 +316,11 @@ static bool only_row(Sched *s, const char *last, const DeviceRows *size, Loops *
     return outer->n > 0;
 }
 
-void sched_gpu_rows(Sched *s)
+void sched_gpu_row_of(Sched *s, const char *words)
 {
     const char *names[MAX_BLOCKS];
     uint32_t    n, rows;
-    RowsPlan    p = {0};
+    RowsPlan    p = {.words = words};
 
     if (!find_stages(s, names, &n, &rows)) {
         sched_gpu(s);
@@ -317,6 +338,10 @@ void sched_gpu_rows(Sched *s)
         return;
     }
     p.size = size_of(s, names, n, rows);
+    if (words) {
+        p.size.cells /= WORD;
+        p.size.bytes *= WORD;
+    }
     if (!rows && !only_row(s, last, &p.size, &outer)) {
         for (uint32_t i = 0; i < n; i++)
             if (block_of(s, names[i])->nreduce && !block_of(s, names[i])->nspatial)
@@ -329,7 +354,12 @@ void sched_gpu_rows(Sched *s)
     if (s->refusal)
         return;
     if (p.threads > 1)
-        row_a_block(s, names, n, &outer, p.threads);
+        row_a_block(s, names, n, &outer, &p);
     else
-        row_a_thread(s, names, n, &outer);
+        row_a_thread(s, names, n, &outer, words);
+}
+
+void sched_gpu_rows(Sched *s)
+{
+    sched_gpu_row_of(s, NULL);
 }

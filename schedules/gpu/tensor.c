@@ -30,7 +30,6 @@
 #include <string.h>
 
 enum { ROWS = 16, COLUMNS = 8 }; /* of an instruction */
-enum { WORD = 4 };               /* bytes that are stored at once */
 
 typedef struct {
     DeviceTile  t;

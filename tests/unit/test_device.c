@@ -215,6 +215,16 @@ static const char *const bytes[] = {
                       "dtype=i8),\n"
                       "                out_dtype=\"i32\");\n"
                       "  (cast(%1, dtype=f32), cast(%3, dtype=f32), cast(%4, dtype=f32))\n}\n",
+    /* a single row, by threads of a block and by one each; of several batches */
+    "fn @main(%x: Tensor[(1, 2, 600), f32], %y: Tensor[(3, 1, 64), f32]) {\n"
+    "  %w =" BYTES_OF("3300", "[11, 300]") "  %v =" BYTES_OF(
+        "960", "[3, 5, 64]") "  %0 = cast(add(multiply(%x, 120.0), 120.0), dtype=u8);\n"
+                             "  %1 = reshape(%0, newshape=[4, 300]);\n"
+                             "  %2 = nn.dense(strided_slice(%1, begin=[1, 0], end=[2, 300]), %w, "
+                             "out_dtype=\"i32\");\n"
+                             "  %3 = nn.batch_matmul(cast(multiply(%y, 120.0), dtype=i8), %v, "
+                             "out_dtype=\"i32\");\n"
+                             "  (cast(nn.relu(%2), dtype=f32), cast(%3, dtype=f32))\n}\n",
 };
 
 /* NULL, or which number does.  In 16 bits errors are those of the largest number. */
