@@ -175,6 +175,8 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
+/* ... of one dimension, a share of these. */
+#define ONE_WAY 0.6
 
 /* Blocks narrower than the widest vector: they must be worth it, being twice as many instructions.
  */

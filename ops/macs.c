@@ -61,10 +61,12 @@ int64_t macs_conv_transpose(const Expr *call)
     return times(cells(operand(call, 0)), cells_of_channel(operand(call, 1)));
 }
 
-/* 3x3; the transformed weight is [a, a, O, I of a group]. */
+/* The transformed weight is [a, a, O, I of a group]. */
 int64_t macs_winograd(const Expr *call)
 {
-    return times(cells(call->type), times(dim(operand(call, 1), 3), 9));
+    Ints k = ATTRS(Conv2dWinogradAttrs, call)->kernel_size;
+
+    return times(cells(call->type), times(dim(operand(call, 1), 3), k.at[0] * k.at[1]));
 }
 
 int64_t macs_dense(const Expr *call)

@@ -65,17 +65,19 @@ bool schedule_replay(Sched *s, const Op *anchor, const char *text);
  * an error: the rule does not fit. */
 bool space_print(Ctx *c, const TeFunc *te, const Target *t, const ScheduleRow *row, StrBuf *out);
 
-/* Cycles of one core of a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of m by m
- * outputs, as sched_winograd would cut it (cpu/winograd.c). */
+/* Cycles of one core of a convolution of stride 1 by Winograd's algorithm, in tiles of tile + 2
+ * cells each way, as sched_winograd would cut it (cpu/winograd.c); INFINITY: the kernel is too
+ * large. */
 typedef struct {
     int64_t n, in, out, y, x; /* images, channels, size of the result */
+    int64_t k[2];             /* the kernel */
     int64_t groups;           /* 0: one */
     int64_t lanes;            /* of a block of channels */
     bool    ints;             /* 8-bit integers, two products of i16 a step */
     bool    short_tiles;      /* the last ones of an axis have no more products than they need */
     bool    open[2];          /* a run decides y, x; these are their usual ones */
-} Conv3x3;
-double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
+} WinogradShape;
+double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile);
 
 /* A product of a recurrent cell that is computed for units of a definition, the gates that it is a
  * part of, and what follows from the definition (recurrent.c). */

@@ -1,11 +1,13 @@
-/* Winograd's convolution: 3x3, stride 1, with fewer multiplications.
+/* Winograd's convolution: kernels of 1 to 5 each way, stride 1, with fewer multiplications.
  *
  *     %u = nn.contrib_conv2d_winograd_weight_transform(%w, tile_size=4);        // folded:
  * constants %y = nn.contrib_conv2d_winograd_without_weight_transform(%d, %u, tile_size=4,
  * padding=..);
  *
- * The output is cut into tiles of m by m (m = tile_size, 2 or 4; a = m + 2 cells of input each
- * way). With h and w a tile's row, of all images, and column:
+ * The output is cut into tiles of m by m, each of a = tile_size + 2 cells of input each way, of
+ * which a kernel of k leaves m = a + 1 - k outputs: a 3x3 kernel tiles of 4x4 or 2x2, one of 5x5
+ * tiles of 2x2 with the same transform of the input.  Where the kernel is 1, so are a and m, and
+ * nothing is transformed.  With h and w a tile's row, of all images, and column:
  *
  *     %v1[c, h, w, r, q, i] = case(q; B' rows over k of %pad[n, c, h*m + r, w*m + k, i])
  *     %v[r, q, c, h, w, i] = case(r; B' rows over k of %v1[c, h, w, k, q, i])
@@ -14,10 +16,10 @@
  *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[y // m, x // m, y % m, k, o*8 + j])
  *
  * Short tiles: of the last row and column of several only e outputs may be wanted, for which e + 2
- * products are enough.  These are the first ones of the tile's, whose points are 0, 1, -1, 2, -2
- * and infinity: one output less needs the last one no more, and e of 1 and 2 have transforms of
- * their own for the same weights.  Cells after these are computed by nobody who leaves out what is
- * not read (`skip_unread`).
+ * products are enough (of a 3x3 kernel).  These are the first ones of the tile's, whose points are
+ * 0, 1, -1, 2, -2 and infinity: one output less needs the last one no more, and 3 and 4 products
+ * have transforms of their own for the same weights.  Cells after these are computed by nobody who
+ * leaves out what is not read (`skip_unread`).
  *
  * Where a run decides the width, there are so many columns of tiles that WINOGRAD_OPEN_TILES
  * divides them, so that a loop has whole rounds over parts of a row; what lies past the image is
@@ -32,25 +34,25 @@
  * transforms grow numbers by up to 4*5*5/4 for m = 4: about 1e-6 of the largest output, measured on
  * whole networks.  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
  *
- * 8-bit integers are exact: data are transformed in i16, which holds 255 * 10 * 10 (m = 4; 255 * 4
- * for m = 2), weights by G whose rows are multiplied by what makes them whole: 2G for m = 2, and
- * for m = 4 by 4, 6, 6, 24, 24 and 1, which transform_int_output makes 24 of all; so the sums are 4
- * and 24 * 24 = 9 * 64 times the result.  Sums wrap: multiplied by the inverse of 9 modulo 2^32,
- * they are 64 times the result, and only that need fit into 32 bits.  For m = 2 any weights of few
- * enough channels let it, for m = 4 `conv2d_winograd` looks at them. */
+ * 8-bit integers, of 3x3 kernels, are exact: data are transformed in i16, which holds 255 * 10 * 10
+ * (m = 4; 255 * 4 for m = 2), weights by G whose rows are multiplied by what makes them whole: 2G
+ * for m = 2, and for m = 4 by 4, 6, 6, 24, 24 and 1, which transform_int_output makes 24 of all; so
+ * the sums are 4 and 24 * 24 = 9 * 64 times the result.  Sums wrap: multiplied by the inverse of 9
+ * modulo 2^32, they are 64 times the result, and only that need fit into 32 bits.  For m = 2 any
+ * weights of few enough channels let it, for m = 4 `conv2d_winograd` looks at them. */
 #include "ops/common.h"
 
 #include <string.h>
 
 enum { TILES = -1 }; /* as many as there are rows or columns of tiles */
-enum { MAX_A = 6, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
+enum { MAX_A = 6, MAX_K = 5, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
 
 /* Tiles of 4x4: results within 26 bits; 9 * INVERSE_OF_9 = 1 modulo 2^32. */
 enum { MAX_INT4_SUM = (1 << 25) - 1, INVERSE_OF_9 = 0x38e38e39 };
 
 typedef struct {
-    int64_t    m, a;  /* output and input cells of a tile */
-    int64_t    block; /* 0: plain */
+    int64_t    k[2], m[2], a[2]; /* the kernel; output and input cells of a tile */
+    int64_t    block;            /* 0: plain */
     int64_t    in_c, out_c;
     int64_t    groups, group_in, group_out; /* channels of one */
     bool       within;                      /* groups lie within a block */
@@ -69,33 +71,37 @@ static const Prim *times(Ctx *c, double k, const Prim *x)
 }
 
 /* B' d: input to the domain of products. */
-static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim **v)
+static void transform_input(Ctx *c, int64_t a, const Prim *const *d, const Prim **v)
 {
-    if (m == 2) {
+    if (a == 1) {
+        v[0] = d[0];
+        return;
+    }
+    if (a == 4) {
         v[0] = prim_sub(c, d[0], d[2]);
         v[1] = prim_add(c, d[1], d[2]);
         v[2] = prim_sub(c, d[2], d[1]);
         v[3] = prim_sub(c, d[1], d[3]);
         return;
     }
-    const Prim *a = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
+    const Prim *p = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
     const Prim *e = prim_sub(c, d[4], d[2]), *g = prim_sub(c, d[3], d[1]), *f = times(c, 2, g);
 
     v[0] = prim_add(c, e, times(c, 4, prim_sub(c, d[0], d[2])));
-    v[1] = prim_add(c, a, b);
-    v[2] = prim_sub(c, a, b);
+    v[1] = prim_add(c, p, b);
+    v[2] = prim_sub(c, p, b);
     v[3] = prim_add(c, e, f);
     v[4] = prim_sub(c, e, f);
     v[5] = prim_sub(c, prim_sub(c, d[5], d[3]), times(c, 4, g));
 }
 
-/* ... of a tile of `edge` outputs, by the weights of tiles of 4: of the polynomials that are 0 at
- * all points but one, those for points 0, 1, -1 and, of two outputs, 2. */
-static void transform_short_input(Ctx *c, int64_t edge, const Prim *const *d, const Prim **v)
+/* ... of a tile that needs 3 or 4 cells, by the weights of tiles of 6: of the polynomials that are
+ * 0 at all points but one, those for points 0, 1, -1 and, of 4, 2. */
+static void transform_short_input(Ctx *c, int64_t cells, const Prim *const *d, const Prim **v)
 {
     const Prim *even = prim_sub(c, d[0], d[2]), *odd = prim_add(c, d[1], d[2]);
 
-    if (edge == 1) {
+    if (cells == 3) {
         v[0] = even;
         v[1] = odd;
         v[2] = prim_sub(c, d[2], d[1]);
@@ -121,39 +127,62 @@ static void transform_int_output(Ctx *c, const Prim *const *p, const Prim **y)
     y[3] = times(c, 4, prim_add(c, d, times(c, 2, last)));
 }
 
-/* A' p of transform_short_input's: times what its weights are too small by. */
-static void transform_short_output(Ctx *c, int64_t edge, const Prim *const *p, const Prim **y)
+/* Output j of the numbers at points 1 and -1 or 2 and -2, whose sum and difference these are: odd
+ * powers of the points differ in sign. */
+static const Prim *at_power(Ctx *c, int64_t point, int64_t j, const Prim *sum, const Prim *diff)
 {
-    if (edge == 1) {
+    double k = 1;
+
+    for (int64_t i = 0; i < j; i++)
+        k *= (double)point;
+    return k > 1 ? times(c, k, j % 2 ? diff : sum) : j % 2 ? diff : sum;
+}
+
+/* A' p of transform_short_input's: times what its weights are too small by. */
+static void transform_short_output(Ctx *c, int64_t cells, int64_t m, const Prim *const *p,
+                                   const Prim **y)
+{
+    if (cells == 3) {
         y[0] = prim_sub(c, times(c, 4, p[0]), times(c, 3, prim_add(c, p[1], p[2])));
+        for (int64_t j = 1; j < m; j++)
+            y[j] =
+                times(c, -3, at_power(c, 1, j, prim_add(c, p[1], p[2]), prim_sub(c, p[1], p[2])));
         return;
     }
     const Prim *twice = times(c, 2, p[0]), *thrice = times(c, 3, p[1]);
+    const Prim *sum = prim_add(c, thrice, p[2]), *diff = prim_sub(c, thrice, p[2]);
 
-    y[0] = prim_add(c, prim_add(c, prim_add(c, thrice, p[2]), twice), times(c, 4, p[3]));
-    y[1] = prim_add(c, prim_sub(c, thrice, p[2]), times(c, 8, p[3]));
+    y[0] = prim_add(c, prim_add(c, sum, twice), times(c, 4, p[3]));
+    for (int64_t j = 1; j < m; j++)
+        y[j] = prim_add(c, j % 2 ? diff : sum, times(c, (double)(4 << j), p[3]));
 }
 
-/* A' p: products to output. */
-static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim **y)
+/* A' p: products to the first m outputs; `last`: the point at infinity is one of them. */
+static void transform_output(Ctx *c, int64_t a, int64_t m, bool last, const Prim *const *p,
+                             const Prim **y)
 {
-    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
-
-    if (m == 2) {
-        y[0] = prim_add(c, p[0], s);
-        y[1] = prim_sub(c, d, p[3]);
+    if (a == 1) {
+        y[0] = p[0];
         return;
     }
-    if (dtype_is_int(s->dtype)) {
+    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
+
+    if (a == 6 && dtype_is_int(s->dtype)) {
         transform_int_output(c, p, y);
         return;
     }
-    const Prim *s2 = prim_add(c, p[3], p[4]), *d2 = prim_sub(c, p[3], p[4]);
+    const Prim *s2 = a == 6 ? prim_add(c, p[3], p[4]) : NULL;
+    const Prim *d2 = a == 6 ? prim_sub(c, p[3], p[4]) : NULL;
 
-    y[0] = prim_add(c, prim_add(c, p[0], s), s2);
-    y[1] = prim_add(c, d, times(c, 2, d2));
-    y[2] = prim_add(c, s, times(c, 4, s2));
-    y[3] = prim_add(c, prim_add(c, d, times(c, 8, d2)), p[5]);
+    for (int64_t j = 0; j < m; j++) {
+        y[j] = j ? at_power(c, 1, j, s, d) : prim_add(c, p[0], s);
+        if (a == 6)
+            y[j] = prim_add(c, y[j], at_power(c, 2, j, s2, d2));
+        else if (last && j == m - 1)
+            y[j] = prim_sub(c, y[j], p[3]);
+        if (a == 6 && last && j == m - 1)
+            y[j] = prim_add(c, y[j], p[5]);
+    }
 }
 
 /* G g with its rows made whole, in integers. */
@@ -178,27 +207,43 @@ static void transform_int_weight(Ctx *c, int64_t m, const Prim *const *g, const 
     u[5] = g[2];
 }
 
-/* G g: the three weights of a row to the domain of products. */
-static void transform_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
+/* The polynomial of a row's weights at a point and at minus that, as the sums of the even and of
+ * the odd terms, each times `scale`. */
+static void at_point(Ctx *c, int64_t k, const Prim *const *g, double point, double scale,
+                     const Prim **even, const Prim **odd)
 {
+    const Prim *of[2] = {NULL, NULL};
+
+    for (int64_t i = 0; i < k; i++, scale *= point) {
+        const Prim *x = scale == 1 ? g[i] : times(c, scale, g[i]);
+
+        of[i % 2] = of[i % 2] ? prim_add(c, of[i % 2], x) : x;
+    }
+    *even = of[0];
+    *odd = of[1];
+}
+
+/* G g: the k weights of a row to the domain of products of a cells. */
+static void transform_weight(Ctx *c, int64_t a, int64_t k, const Prim *const *g, const Prim **u)
+{
+    const Prim *even, *odd;
+
+    if (a == 1) {
+        u[0] = g[0];
+        return;
+    }
     if (dtype_is_int(g[0]->dtype)) {
-        transform_int_weight(c, m, g, u);
+        transform_int_weight(c, a - 2, g, u);
         return;
     }
-    const Prim *s = prim_add(c, g[0], g[2]);
-
-    u[0] = m == 2 ? g[0] : times(c, 1.0 / 4, g[0]);
-    u[m + 1] = g[2];
-    if (m == 2) {
-        u[1] = times(c, 1.0 / 2, prim_add(c, s, g[1]));
-        u[2] = times(c, 1.0 / 2, prim_sub(c, s, g[1]));
+    u[0] = a == 4 ? g[0] : times(c, 1.0 / 4, g[0]);
+    u[a - 1] = g[k - 1];
+    at_point(c, k, g, 1, 1, &even, &odd);
+    u[1] = times(c, a == 4 ? 1.0 / 2 : -1.0 / 6, prim_add(c, even, odd));
+    u[2] = times(c, a == 4 ? 1.0 / 2 : -1.0 / 6, prim_sub(c, even, odd));
+    if (a == 4)
         return;
-    }
-    const Prim *even = prim_add(c, times(c, 1.0 / 24, g[0]), times(c, 1.0 / 6, g[2]));
-    const Prim *odd = times(c, 1.0 / 12, g[1]);
-
-    u[1] = times(c, -1.0 / 6, prim_add(c, s, g[1]));
-    u[2] = times(c, -1.0 / 6, prim_sub(c, s, g[1]));
+    at_point(c, k, g, 2, 1.0 / 24, &even, &odd);
     u[3] = prim_add(c, even, odd);
     u[4] = prim_sub(c, even, odd);
 }
@@ -210,10 +255,27 @@ static bool is_small_int(DType t)
     return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
 }
 
-static bool tile_size(Ctx *c, Loc loc, int64_t m)
+static bool has_tiles(int64_t tile, const int64_t k[2])
 {
-    return m == 2 || m == 4 ||
-           error_at(c, E_TYPE, loc, "tile_size is %lld, not 2 or 4", (long long)m);
+    return k[0] >= 1 && k[1] >= 1 && k[0] <= tile + 1 && k[1] <= tile + 1 && k[0] * k[1] > 1;
+}
+
+/* Sizes of a tile. */
+static bool tile_sizes(Ctx *c, Loc loc, int64_t tile, Ints kernel, Winograd *w)
+{
+    if (tile != 2 && tile != 4)
+        return error_at(c, E_TYPE, loc, "tile_size is %lld, not 2 or 4", (long long)tile);
+    if (!rel_ints(c, loc, "kernel_size", kernel, 2, 1))
+        return false;
+    if (!has_tiles(tile, kernel.at))
+        return error_at(c, E_TYPE, loc, "a tile_size of %lld for a kernel of %lldx%lld",
+                        (long long)tile, (long long)kernel.at[0], (long long)kernel.at[1]);
+    for (uint32_t i = 0; i < 2; i++) {
+        w->k[i] = kernel.at[i];
+        w->a[i] = w->k[i] > 1 ? tile + 2 : 1;
+        w->m[i] = w->a[i] + 1 - w->k[i];
+    }
+    return true;
 }
 
 const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
@@ -221,18 +283,21 @@ const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *
 {
     const WinogradWeightAttrs *a = attrs;
     int64_t                    k[2];
+    Winograd                   w;
 
-    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size) ||
+    if (!rel_tensors(c, loc, in, nin) || !tile_sizes(c, loc, a->tile_size, a->kernel_size, &w) ||
         !rel_rank(c, loc, in[0], 4, "weight") || !rel_dim(c, loc, in[0], 2, &k[0]) ||
         !rel_dim(c, loc, in[0], 3, &k[1]))
         return NULL;
     DType t = dtype_eq(in[0]->dtype, DT_I8) ? DT_I16 : in[0]->dtype;
 
-    if (k[0] != 3 || k[1] != 3 || !(dtype_is_float(t) || dtype_eq(t, DT_I16)))
-        return error_at(c, E_TYPE, loc, "the weight must be floats or i8 of 3x3, not %s",
-                        type_text(c, in[0]));
-    const Idx *cells = idx_const(c->arith, a->tile_size + 2);
-    const Idx *dims[4] = {cells, cells, in[0]->dims[0], in[0]->dims[1]};
+    if (k[0] != w.k[0] || k[1] != w.k[1] ||
+        !(dtype_is_float(t) || (dtype_eq(t, DT_I16) && k[0] == 3 && k[1] == 3)))
+        return error_at(c, E_TYPE, loc,
+                        "the weight must be floats of %lldx%lld or i8 of 3x3, not %s",
+                        (long long)w.k[0], (long long)w.k[1], type_text(c, in[0]));
+    const Idx *dims[4] = {idx_const(c->arith, w.a[0]), idx_const(c->arith, w.a[1]), in[0]->dims[0],
+                          in[0]->dims[1]};
 
     return rel_tensor(c, loc, t, 4, dims);
 }
@@ -252,7 +317,8 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     int64_t d[2], ud[4], cells;
     bool    open = false;
 
-    if (!tile_size(c, loc, a->tile_size) || !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
+    if (!tile_sizes(c, loc, a->tile_size, a->kernel_size, w) ||
+        !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
         !rel_layout(c, loc, a->data_layout, "NCHW", &w->block) ||
         !rel_rank(c, loc, data, w->block ? 5 : 4, "data") ||
         !rel_rank(c, loc, u, 4, "transformed weight"))
@@ -260,8 +326,6 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     for (uint32_t i = 0; i < 4; i++)
         if ((i < 2 && !rel_dim(c, loc, data, i, &d[i])) || !rel_dim(c, loc, u, i, &ud[i]))
             return false;
-    w->m = a->tile_size;
-    w->a = w->m + 2;
     w->pad_value = a->pad_value;
     w->data = is_small_int(data->dtype) ? DT_I16 : data->dtype;
     w->sum = is_small_int(data->dtype) ? DT_I32 : data->dtype;
@@ -270,7 +334,7 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     w->out_c = ud[2];
     w->group_in = ud[3];
     w->groups = a->groups;
-    if (ud[0] != w->a || ud[1] != w->a || w->groups < 1 || w->group_in < 1 ||
+    if (ud[0] != w->a[0] || ud[1] != w->a[1] || w->groups < 1 || w->group_in < 1 ||
         w->in_c / w->group_in != w->groups || w->in_c % w->group_in || w->out_c < 1 ||
         w->in_c < 1 || w->n < 1 || w->out_c % w->groups || (w->block && w->out_c % w->block))
         return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, u),
@@ -283,25 +347,25 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     for (uint32_t i = 0; i < 2; i++) {
         w->pad_lo[i] = a->padding.at[i];
         w->pad_hi[i] = a->padding.at[i + 2];
-        out[i + 2] = idx_addc(A, data->dims[i + 2], w->pad_lo[i] + w->pad_hi[i] - 2);
+        out[i + 2] = idx_addc(A, data->dims[i + 2], w->pad_lo[i] + w->pad_hi[i] + 1 - w->k[i]);
         open |= !idx_is_const(out[i + 2], &cells);
         if (out[i + 2]->lo < 1)
-            return error_at(c, E_TYPE, loc, "a kernel of 3 does not fit into dimension %u of %s",
-                            i + 2, type_text(c, data));
+            return error_at(c, E_TYPE, loc, "a kernel of %lld does not fit into dimension %u of %s",
+                            (long long)w->k[i], i + 2, type_text(c, data));
     }
-    w->th = idx_divc(A, idx_addc(A, out[2], w->m - 1), w->m);
-    w->tw = idx_divc(A, idx_addc(A, out[3], w->m - 1), w->m);
+    w->th = idx_divc(A, idx_addc(A, out[2], w->m[0] - 1), w->m[0]);
+    w->tw = idx_divc(A, idx_addc(A, out[3], w->m[1] - 1), w->m[1]);
     if (!idx_is_const(w->tw, &cells)) /* whole rounds of a loop over so many of them */
         w->tw = idx_mulc(A,
-                         idx_divc(A, idx_addc(A, out[3], WINOGRAD_OPEN_TILES * w->m - 1),
-                                  WINOGRAD_OPEN_TILES * w->m),
+                         idx_divc(A, idx_addc(A, out[3], WINOGRAD_OPEN_TILES * w->m[1] - 1),
+                                  WINOGRAD_OPEN_TILES * w->m[1]),
                          WINOGRAD_OPEN_TILES);
     for (uint32_t i = 0; i < 2; i++) {
         int64_t rest = 0;
 
-        if (a->short_tiles && idx_is_const(out[i + 2], &cells) && cells > w->m)
-            rest = cells % w->m;
-        w->edge[i] = rest ? rest : w->m;
+        if (a->short_tiles && idx_is_const(out[i + 2], &cells) && cells > w->m[i])
+            rest = cells % w->m[i];
+        w->edge[i] = rest ? rest : w->m[i];
     }
     if ((a->short_tiles && dtype_is_int(data->dtype)) || ((a->short_tiles || open) && w->n != 1))
         return error_at(c, E_TYPE, loc, "%s are for one image%s, not %s",
@@ -323,7 +387,8 @@ const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *
         !(is_small_int(in[0]->dtype) || rel_same_dtype(c, loc, in[0], in[1])) ||
         !winograd_sizes(c, loc, attrs, in[0], in[1], &w, out))
         return NULL;
-    if (!dtype_eq(w.data, in[1]->dtype) || (dtype_is_int(w.data) && w.in_c > MAX_INT_CHANNELS))
+    if (!dtype_eq(w.data, in[1]->dtype) ||
+        (dtype_is_int(w.data) && (w.in_c > MAX_INT_CHANNELS || w.k[0] != 3 || w.k[1] != 3)))
         return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, in[1]),
                         type_text(c, in[0]));
     return rel_tensor(c, loc, w.sum, w.block ? 5 : 4, out);
@@ -333,28 +398,31 @@ const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *
 
 bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    static const char *const names[] = {"r", "q", "o", "c"};
-    int64_t                  m = ((const WinogradWeightAttrs *)call->attrs)->tile_size;
-    Axes                     a = te_axes(c, 4, call->out[0]->dims, names);
-    DType                    t = dtype_is_int(call->out[0]->dtype) ? DT_I16 : DT_F64;
-    const Prim              *g[3], *row[3][MAX_A], *rows[MAX_A], *cell[MAX_A];
+    static const char *const   names[] = {"r", "q", "o", "c"};
+    const WinogradWeightAttrs *attrs = call->attrs;
+    Axes                       a = te_axes(c, 4, call->out[0]->dims, names);
+    DType                      t = dtype_is_int(call->out[0]->dtype) ? DT_I16 : DT_F64;
+    const Prim                *g[MAX_K], *row[MAX_K][MAX_A], *rows[MAX_A], *cell[MAX_A];
+    Winograd                   w;
 
+    if (!tile_sizes(c, call->loc, attrs->tile_size, attrs->kernel_size, &w))
+        return false;
     /* G w of each column of the kernel, then G of those rows; double precision throughout. */
-    for (int64_t x = 0; x < 3; x++) {
-        for (int64_t y = 0; y < 3; y++) {
+    for (int64_t x = 0; x < w.k[1]; x++) {
+        for (int64_t y = 0; y < w.k[0]; y++) {
             const Idx *at[4] = {a.at[2], a.at[3], idx_const(c->arith, y), idx_const(c->arith, x)};
 
             g[y] = prim_cast(c, t, te_at(c, in[0], at));
         }
-        transform_weight(c, m, g, row[x]);
+        transform_weight(c, w.a[0], w.k[0], g, row[x]);
     }
-    for (int64_t r = 0; r < m + 2; r++) {
-        const Prim *of[3] = {row[0][r], row[1][r], row[2][r]};
-
-        transform_weight(c, m, of, cell);
-        rows[r] = prim_case(c, a.at[1], (uint32_t)m + 2, cell);
+    for (int64_t r = 0; r < w.a[0]; r++) {
+        for (int64_t x = 0; x < w.k[1]; x++)
+            g[x] = row[x][r];
+        transform_weight(c, w.a[1], w.k[1], g, cell);
+        rows[r] = prim_case(c, a.at[1], (uint32_t)w.a[1], cell);
     }
-    const Prim *u = prim_case(c, a.at[0], (uint32_t)m + 2, rows);
+    const Prim *u = prim_case(c, a.at[0], (uint32_t)w.a[0], rows);
 
     out[0] = te_compute(c, "u", call->out[0]->dtype, a, prim_cast(c, call->out[0]->dtype, u));
     return true;
@@ -373,8 +441,9 @@ static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
     Pred                     inside = PRED_TRUE;
 
     for (uint32_t i = 0; i < nd; i++)
-        dims[i] = i == 2 || i == 3 ? idx_addc(A, idx_mulc(A, tiles[i - 2], w->m), 2)
-                                   : d->buffer->extent[i];
+        dims[i] = i == 2 || i == 3
+                      ? idx_addc(A, idx_mulc(A, tiles[i - 2], w->m[i - 2]), w->k[i - 2] - 1)
+                      : d->buffer->extent[i];
     if (dims[2] == d->buffer->extent[2] && dims[3] == d->buffer->extent[3] && !w->pad_lo[0] &&
         !w->pad_lo[1])
         return d;
@@ -440,6 +509,19 @@ static void no_cells(Ctx *c, DType t, const Prim **at, int64_t n)
         at[i] = prim_num(c, t, 0);
 }
 
+int64_t winograd_short_cells(int64_t a, int64_t k, int64_t edge)
+{
+    int64_t cells = edge + k - 1;
+
+    return cells < 3 && a > 3 ? 3 : cells;
+}
+
+/* Cells of the last tile of an axis: as many as its outputs need. */
+static int64_t short_cells(const Winograd *w, uint32_t axis)
+{
+    return winograd_short_cells(w->a[axis], w->k[axis], w->edge[axis]);
+}
+
 /* One transform of the input: cells along k by `at[along]`, the result's place by `which`, of the
  * tile `tile` of axis `axis`. */
 static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
@@ -447,39 +529,39 @@ static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const 
                               const Idx *tile)
 {
     const Prim *d[MAX_A], *v[MAX_A], *whole;
-    int64_t     edge = w->edge[axis];
+    int64_t     a = w->a[axis], cells = short_cells(w, axis);
 
-    for (int64_t k = 0; k < w->a; k++) {
+    for (int64_t k = 0; k < a; k++) {
         at[along] = idx_addc(c->arith, first, k);
         d[k] = prim_cast(c, w->data, te_at(c, x, at));
     }
-    transform_input(c, w->m, d, v);
-    whole = prim_case(c, which, (uint32_t)w->a, v);
-    if (w->m != 4 || edge > 2)
+    transform_input(c, a, d, v);
+    whole = prim_case(c, which, (uint32_t)a, v);
+    if (a != 6 || cells > 4)
         return whole;
-    no_cells(c, w->data, v, edge + 2);
-    transform_short_input(c, edge, d, v);
-    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)w->a, v));
+    no_cells(c, w->data, v, cells);
+    transform_short_input(c, cells, d, v);
+    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)a, v));
 }
 
 static const Prim *output_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
                                uint32_t along, const Idx *which, uint32_t axis, const Idx *tile)
 {
     const Prim *p[MAX_A], *y[MAX_A], *whole;
-    int64_t     edge = w->edge[axis];
+    int64_t     a = w->a[axis], m = w->m[axis], edge = w->edge[axis];
 
-    for (int64_t k = 0; k < w->a; k++) {
+    for (int64_t k = 0; k < a; k++) {
         at[along] = idx_const(c->arith, k);
         p[k] = te_at(c, x, at);
     }
-    transform_output(c, w->m, p, y);
-    whole = prim_case(c, which, (uint32_t)w->m, y);
-    if (edge == w->m)
+    transform_output(c, a, m, true, p, y);
+    whole = prim_case(c, which, (uint32_t)m, y);
+    if (edge == m)
         return whole;
     no_cells(c, w->sum, y, edge);
-    if (w->m == 4 && edge <= 2)
-        transform_short_output(c, edge, p, y);
-    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)w->m, y));
+    if (a == 6 && short_cells(w, axis) <= 4)
+        transform_short_output(c, short_cells(w, axis), edge, p, y);
+    return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)m, y));
 }
 
 static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *d)
@@ -490,18 +572,18 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
     const Tensor            *x = padded(c, w, d);
     uint32_t                 nd = w->block ? 6 : 5;
     int64_t                  blocks = w->block ? w->in_c / w->block : w->in_c;
-    Axes       a = axes(c, w, nd, (int64_t[]){blocks, TILES, TILES, w->a, w->a, w->block}, first);
+    Axes a = axes(c, w, nd, (int64_t[]){blocks, TILES, TILES, w->a[0], w->a[1], w->block}, first);
     const Idx *ty = row_of(c, w, a.at[1]);
     const Idx *n = w->n == 1 ? idx_const(A, 0) : idx_div(A, a.at[1], w->th);
-    const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[3]), NULL, a.at[5]};
+    const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m[0]), a.at[3]), NULL, a.at[5]};
 
     if (w->within)
         at[4] = beside(c, w, a.at[5], w->block / w->group_in);
     const Tensor *v1 =
         te_compute(c, "v1", w->data, a,
-                   input_rows(c, w, x, at, 3, idx_mulc(A, a.at[2], w->m), a.at[4], 1, a.at[2]));
+                   input_rows(c, w, x, at, 3, idx_mulc(A, a.at[2], w->m[1]), a.at[4], 1, a.at[2]));
 
-    a = axes(c, w, nd, (int64_t[]){w->a, w->a, blocks, TILES, TILES, w->block}, second);
+    a = axes(c, w, nd, (int64_t[]){w->a[0], w->a[1], blocks, TILES, TILES, w->block}, second);
     const Idx *vat[6] = {a.at[2], a.at[3], a.at[4], NULL, a.at[1], a.at[5]};
 
     return te_compute(
@@ -514,7 +596,7 @@ static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const 
     static const char *const names[] = {"r", "q", "h", "w", "o", "l"}, *const rnames[] = {"c", "i"};
     Arith     *A = c->arith;
     int64_t    block = w->block, o = w->within ? w->out_c / block : w->out_c;
-    int64_t    cells[] = {w->a, w->a, TILES, TILES, o, block};
+    int64_t    cells[] = {w->a[0], w->a[1], TILES, TILES, o, block};
     Axes       a = axes(c, w, w->within ? 6 : 5, cells, names);
     bool       blocks = w->block && !w->within;
     Axes       k = axes(c, w, blocks ? 2 : 1,
@@ -558,7 +640,7 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     if (!winograd_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &w, dims))
         return false;
     const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
-    Axes          a = axes(c, &w, 5, (int64_t[]){TILES, TILES, w.m, w.a, w.out_c}, names);
+    Axes          a = axes(c, &w, 5, (int64_t[]){TILES, TILES, w.m[0], w.a[1], w.out_c}, names);
     const Idx    *mat[6] = {NULL, a.at[3], a.at[0], a.at[1], a.at[4]};
 
     if (w.within) {
@@ -569,16 +651,17 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
         c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[2], 0, row_of(c, &w, a.at[0])));
 
     a = te_axes(c, type->n, type->dims, out_names);
-    const Idx  *y = a.at[2], *x = a.at[3], *ty = idx_divc(A, y, w.m), *tx = idx_divc(A, x, w.m);
+    const Idx *y = a.at[2], *x = a.at[3], *ty = idx_divc(A, y, w.m[0]),
+              *tx = idx_divc(A, x, w.m[1]);
     const Idx  *row = idx_add(A, idx_mul(A, a.at[0], w.th), ty);
     const Idx  *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
-    const Idx  *yat[5] = {row, tx, idx_modc(A, y, w.m), NULL, ch};
-    const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m), 1, tx);
+    const Idx  *yat[5] = {row, tx, idx_modc(A, y, w.m[0]), NULL, ch};
+    const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m[1]), 1, tx);
 
-    if (dtype_is_int(w.sum) && w.m == 4)
+    if (dtype_is_int(w.sum) && w.m[0] == 4)
         p = times(c, INVERSE_OF_9, p);
     if (dtype_is_int(w.sum))
-        p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, w.m == 4 ? 6 : 2));
+        p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, w.m[0] == 4 ? 6 : 2));
     out[0] = te_compute(c, "y", type->dtype, a, p);
     return true;
 }
@@ -635,8 +718,10 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
         if (!type_dim(data, i, &(int64_t){0}) && i != 2 && i != 3)
             return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (k[i + 2] != 3 || a->strides.at[i] != 1 || a->dilation.at[i] != 1)
+        if ((ints && k[i + 2] != 3) || a->strides.at[i] != 1 || a->dilation.at[i] != 1)
             return false;
+    if (!has_tiles(tile, k + 2))
+        return false;
     return !ints || tile != 4 || sums_are_small(call_arg(conv, 1), k);
 }
 
@@ -660,11 +745,14 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_t
 {
     const Conv2dAttrs   *a = ATTRS(Conv2dAttrs, conv);
     const Expr          *weight = call_arg(conv, 1);
-    int64_t              block;
+    int64_t              block, k[2];
     WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
     Conv2dWinogradAttrs *v = NEW_ATTRS(c, Conv2dWinogradAttrs);
 
+    if (!type_dim(weight->type, 2, &k[0]) || !type_dim(weight->type, 3, &k[1]))
+        return NULL;
     u->tile_size = v->tile_size = tile;
+    u->kernel_size = v->kernel_size = ints_dup(c, k, 2);
     v->padding = a->padding;
     v->pad_value = a->pad_value;
     v->data_layout = a->data_layout;

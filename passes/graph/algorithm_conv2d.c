@@ -1,7 +1,8 @@
 /* Algorithms of nn.conv2d: direct, by dot products of small integers, by Winograd.
  *
- * Winograd's tiles of m by m outputs take (m+2)^2 products instead of 9*m^2, but transforms of
- * input and output come on top, and the weights grow by (m+2)^2/9.  Weights are transformed when
+ * Winograd's tiles of m by m outputs of a 3x3 kernel take (m+2)^2 products instead of 9*m^2, but
+ * transforms of input and output come on top, and the weights grow by (m+2)^2/9; of other kernels
+ * of up to 5 each way likewise.  Weights are transformed when
  * the model is compiled, in double precision, so they must be constant.  In groups of channels the
  * direct algorithm has fewer products to save, and both are estimated by their rules.  8-bit
  * integers go so too, exactly, where no instruction adds four products.  -fno-winograd turns it
@@ -179,7 +180,7 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
 /* ---- Winograd ----------------------------------------------------------------------------------- */
 
 /* With short tiles at the border of one image where that takes less: says whether. */
-static double short_or_whole(const Ctx *c, Conv3x3 *s, int64_t tile)
+static double short_or_whole(const Ctx *c, WinogradShape *s, int64_t tile)
 {
     s->short_tiles = false;
     double whole = winograd_cycles(c->target, s, tile);
@@ -189,7 +190,7 @@ static double short_or_whole(const Ctx *c, Conv3x3 *s, int64_t tile)
     return s->short_tiles ? cycles : whole;
 }
 
-static double best_tiles(const Ctx *c, Conv3x3 *s)
+static double best_tiles(const Ctx *c, WinogradShape *s)
 {
     static const int64_t tiles[] = {2, 4};
     double               best = INFINITY;
@@ -200,31 +201,34 @@ static double best_tiles(const Ctx *c, Conv3x3 *s)
 }
 
 double winograd_groups_cycles(const Ctx *c, const int64_t out[4], int64_t in, int64_t groups,
-                              int64_t lanes)
+                              const int64_t k[2], int64_t lanes)
 {
-    Conv3x3 s = {.n = out[0],
-                 .in = in,
-                 .out = out[1],
-                 .groups = groups,
-                 .y = out[2],
-                 .x = out[3],
-                 .lanes = lanes};
+    WinogradShape s = {.n = out[0],
+                       .in = in,
+                       .out = out[1],
+                       .groups = groups,
+                       .y = out[2],
+                       .x = out[3],
+                       .k = {k[0], k[1]},
+                       .lanes = lanes};
 
     return best_tiles(c, &s);
 }
 
-double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, const int64_t k[2],
+                     int64_t lanes)
 {
-    Conv3x3 s = {.n = out[0],
-                 .in = round_up(in, lanes),
-                 .out = round_up(out[1], lanes),
-                 .y = out[2],
-                 .x = out[3],
-                 .lanes = lanes};
-    Machine at = machine_of(c->target);
-    double  weights = 3 * 3 * (double)(in * out[1]);
-    double  direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
-    double  best = fmin(direct, best_tiles(c, &s));
+    WinogradShape s = {.n = out[0],
+                       .in = round_up(in, lanes),
+                       .out = round_up(out[1], lanes),
+                       .y = out[2],
+                       .x = out[3],
+                       .k = {k[0], k[1]},
+                       .lanes = lanes};
+    Machine       at = machine_of(c->target);
+    double        weights = (double)(k[0] * k[1] * in * out[1]);
+    double direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
+    double best = fmin(direct, best_tiles(c, &s));
 
     return direct > 0 ? best / direct : 1;
 }
@@ -256,16 +260,17 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
             return NEVER;
         d[i] = open ? y->dims[i]->lo : d[i];
     }
-    Conv3x3 s = {.n = d[0],
-                 .in = round_up(v.in_c, d[4]),
-                 .out = round_up(v.out_c, d[4]),
-                 .groups = v.groups,
-                 .y = d[2],
-                 .x = d[3],
-                 .lanes = d[4],
-                 .ints = dtype_is_int(x->dtype),
-                 .open = {!idx_is_const(y->dims[2], NULL), !idx_is_const(y->dims[3], NULL)}};
-    double  cycles = short_or_whole(c, &s, tile);
+    WinogradShape s = {.n = d[0],
+                       .in = round_up(v.in_c, d[4]),
+                       .out = round_up(v.out_c, d[4]),
+                       .groups = v.groups,
+                       .y = d[2],
+                       .x = d[3],
+                       .k = {v.k[0], v.k[1]},
+                       .lanes = d[4],
+                       .ints = dtype_is_int(x->dtype),
+                       .open = {!idx_is_const(y->dims[2], NULL), !idx_is_const(y->dims[3], NULL)}};
+    double        cycles = short_or_whole(c, &s, tile);
 
     *short_tiles = s.short_tiles;
     return cycles;

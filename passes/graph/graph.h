@@ -24,10 +24,11 @@ const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 
 /* algorithm_conv2d.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in
  * blocks of `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
-double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes);
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, const int64_t k[2],
+                     int64_t lanes);
 /* Cycles of the quicker of its tiles in groups of whole blocks. */
 double winograd_groups_cycles(const Ctx *c, const int64_t out[4], int64_t in, int64_t groups,
-                              int64_t lanes);
+                              const int64_t k[2], int64_t lanes);
 /* What products of such data and weights take by those of f32, in blocks of channels or on rows. */
 double product_cost(Ctx *c, DType data, DType weight, int64_t lanes, bool blocks);
 /* algorithm_pool2d.c: cycles of a pool's windows on plain data, by its best algorithm. */

@@ -148,8 +148,8 @@ static bool conv_dims(const Expr *e, ConvDims *d)
                                .size = cell_known(e, a, i + 2) ? d->in[i + 2] : 0};
     d->grouped = a->groups > 1;
     d->depthwise = d->grouped && d->group_in == 1;
-    d->wino = !d->depthwise && d->kh == 3 && d->kw == 3 && is_float(e) &&
-              call_arg(e, 1)->kind == EXPR_CONST;
+    d->wino =
+        !d->depthwise && d->kh * d->kw > 1 && is_float(e) && call_arg(e, 1)->kind == EXPR_CONST;
     for (uint32_t i = 0; i < 2; i++)
         d->wino &= (a->strides.n <= i || a->strides.at[i] == 1) &&
                    (a->dilation.n <= i || a->dilation.at[i] == 1);
@@ -170,6 +170,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     double            moved = moves(s, cells(p, d->in, l.in) + cells(p, d->out, l.out));
 
     int64_t  width = p->width[l.out ? l.out : 1], group_out = d->out[1] / d->groups;
+    int64_t  k[2] = {d->kh, d->kw};
     ConvWork w = {.lanes = width,
                   .n = d->out[0],
                   .o = d->out[1],
@@ -202,9 +203,9 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     bool whole = d->group_in % width == 0 && group_out % width == 0;
 
     if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && whole)
-        cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, width));
+        cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, k, width));
     else if (s->c->target->winograd && d->wino && !d->grouped && l.in == l.out)
-        cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
+        cost *= winograd_gain(s->c, d->out, d->in[1], k, p->width[1]); /* as much for all widths */
     return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
 }
 

@@ -128,9 +128,11 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
         int64_t                   *at = DUP_ARRAY(c->scratch, a->padding.at, 4), y;
 
         for (uint32_t i = 0; i < 2; i++) { /* whole tiles */
+            int64_t k = a->kernel_size.at[i], m = k > 1 ? a->tile_size + 3 - k : 1;
+
             if (!type_dim(t, i + 2, &y))
                 return false;
-            at[i + 2] += (y + a->tile_size - 1) / a->tile_size * a->tile_size - y;
+            at[i + 2] += round_up(y, m) - y;
         }
         p->pad = (Ints){4, at};
         p->fill = (double)a->pad_value;

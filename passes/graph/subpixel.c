@@ -194,10 +194,10 @@ static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
         own += vectors(p, a, lanes);
     }
     one = vectors(p, all, lanes);
-    if (all->window[0] == 3 && all->window[1] == 3 && c->target->winograd && p->in % lanes == 0) {
+    if (c->target->winograd && p->in % lanes == 0) {
         int64_t out[4] = {p->n, p->filled * p->s[0] * p->s[1], p->cells[0], p->cells[1]};
 
-        one *= winograd_gain(c, out, p->in, lanes);
+        one *= winograd_gain(c, out, p->in, all->window, lanes);
     }
     if (one > limit_parts_gain(&m) * own)
         return n;

@@ -1,4 +1,5 @@
-/* Winograd's convolution, F(2x2) and F(4x4), on blocked layouts (ops/nn/conv2d_winograd.c).
+/* Winograd's convolution, tiles of 4x4 and 6x6 cells, on blocked layouts
+ * (ops/nn/conv2d_winograd.c).
  *
  *   %v1, %v  input transform    %m[r,q,t,o] = sum[c,i] %v * %u    %y1, %y  output transform
  *
@@ -20,13 +21,14 @@
 #include <string.h>
 
 typedef struct {
-    int64_t lanes, a, m, c, i, o; /* o: channels */
-    int64_t n, rows, cols;        /* images; tiles of one */
-    int64_t edge[2]; /* outputs of the last row's and column's tiles; m: no short ones */
-    bool    ints;    /* sums of i32, of products of i16 by dot2 */
-    bool    open[2]; /* a run decides how many rows of tiles there are, or columns */
-    int64_t group;   /* vectors of outputs that read the same c blocks */
-    bool    within;  /* blocks hold whole groups, of i channels and `out` outputs */
+    int64_t lanes, c, i, o; /* o: channels */
+    int64_t a[2], m[2];     /* cells and outputs of a tile */
+    int64_t n, rows, cols;  /* images; tiles of one */
+    int64_t edge[2];        /* outputs of the last row's and column's tiles; m: no short ones */
+    bool    ints;           /* sums of i32, of products of i16 by dot2 */
+    bool    open[2];        /* a run decides how many rows of tiles there are, or columns */
+    int64_t group;          /* vectors of outputs that read the same c blocks */
+    bool    within;         /* blocks hold whole groups, of i channels and `out` outputs */
     int64_t out;
 } WinoSizes;
 
@@ -47,6 +49,19 @@ static const char *name_of(const Sched *s, const char *block, uint32_t k)
     return sched_block(s, block)->u.block.iter[k]->name;
 }
 
+/* Are the last tiles of an axis short, and of how many cells. */
+static bool is_short(const WinoSizes *z, uint32_t axis)
+{
+    return z->edge[axis] < z->m[axis];
+}
+
+static int64_t last_cells(const WinoSizes *z, uint32_t axis)
+{
+    int64_t a = z->a[axis], m = z->m[axis];
+
+    return is_short(z, axis) ? winograd_short_cells(a, a + 1 - m, z->edge[axis]) : a;
+}
+
 static bool is_grouped(const WinoSizes *z)
 {
     return z->within || z->group < z->o / z->lanes;
@@ -55,7 +70,7 @@ static bool is_grouped(const WinoSizes *z)
 /* Bytes. */
 static double group_weights(const WinoSizes *z)
 {
-    return (double)(z->a * z->a * z->c * z->i * z->group * z->lanes * 4);
+    return (double)(z->a[0] * z->a[1] * z->c * z->i * z->group * z->lanes * 4);
 }
 
 /* How the image is cut: a block is some rows of tiles, or a part of one row; and the register tile.
@@ -93,7 +108,7 @@ static bool feeds_weights(const Machine *m, const WinoSizes *z, Cut cut)
     bool   once = cut.rows == z->rows && cut.cols == z->cols && z->lanes * 4 < CACHE_LINE;
 
     return !is_grouped(z) || panel > (double)room_stages(m) ||
-           (once && z->edge[1] < z->m &&
+           (once && is_short(z, 1) &&
             w * (double)(z->o / z->lanes / z->group) > (double)room_weights(m));
 }
 
@@ -155,7 +170,7 @@ static int64_t axis_cells(const WinoSizes *z, int axis)
 {
     int64_t tiles = axis ? z->cols : z->rows;
 
-    return tiles * z->a - (z->m - z->edge[axis]);
+    return tiles * z->a[axis] - (z->a[axis] - last_cells(z, (uint32_t)axis));
 }
 
 /* Products of one cell of the transform, of so many tiles, with a block's outputs. */
@@ -176,14 +191,14 @@ static double cell_products(const Machine *at, const WinoSizes *z, Cut cut, int6
 static double block_products(const Machine *at, const WinoSizes *z, Cut cut, bool last)
 {
     int64_t tiles = cut_tiles(z, cut);
-    bool    low = last && z->edge[0] < z->m, slim = z->edge[1] < z->m;
-    int64_t r[2] = {low ? z->edge[0] + 2 : z->a, 0}, q[2] = {slim ? z->edge[1] + 2 : z->a, 0};
+    bool    low = last && is_short(z, 0), slim = is_short(z, 1);
+    int64_t r[2] = {low ? last_cells(z, 0) : z->a[0], 0}, q[2] = {last_cells(z, 1), 0};
     double  cycles = 0;
 
     if (!low && !slim)
-        return (double)(z->a * z->a) * cell_products(at, z, cut, tiles);
-    r[1] = z->a - r[0];
-    q[1] = z->a - q[0];
+        return (double)(z->a[0] * z->a[1]) * cell_products(at, z, cut, tiles);
+    r[1] = z->a[0] - r[0];
+    q[1] = z->a[1] - q[0];
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
             int64_t of = (cut.rows - (i && low)) * (cut.cols - (k && slim));
@@ -194,6 +209,12 @@ static double block_products(const Machine *at, const WinoSizes *z, Cut cut, boo
     return cycles;
 }
 
+/* Of the transforms of both dimensions. */
+static double winograd_ways(const int64_t a[2])
+{
+    return a[0] > 1 && a[1] > 1 ? 1 : ONE_WAY;
+}
+
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
  * for L2 where a block's v and m do not stay in L1 beside the weights: pieces of a few lines, which
  * nobody asks for ahead. */
@@ -202,12 +223,13 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
     int64_t groups = z->o / z->lanes / z->group;
     double  cells = (double)(z->n * axis_cells(z, 0) * axis_cells(z, 1)) / (double)blocks;
-    double  c = (double)z->c, ends = z->edge[0] < z->m ? 1 / (double)blocks : 0;
+    double  c = (double)z->c, ends = is_short(z, 0) ? 1 / (double)blocks : 0;
     double  vectors = (double)z->group, parts = vectors / (double)cut.tile.nv;
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
     double  w = group_weights(z);
-    double  cell = winograd_group_cell_cycles(at, z->lanes, z->m, z->within);
+    int64_t tile = (z->a[0] > z->a[1] ? z->a[0] : z->a[1]) - 2;
+    double  cell = winograd_group_cell_cycles(at, z->lanes, tile, z->within) * winograd_ways(z->a);
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at)) {
@@ -234,7 +256,7 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
  * result takes is the same for all cuts. */
 static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
-    double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
+    double  a2 = (double)(z->a[0] * z->a[1]), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
     int64_t tiles = cut_tiles(z, cut), groups = z->o / z->lanes / cut.tile.nv;
 
@@ -246,13 +268,14 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
         blocks = 1;
     double passes = (double)ceil_div(tiles, cut.tile.pixels);
     double cells = (double)(z->n * axis_cells(z, 0) * axis_cells(z, 1)) / (double)blocks;
-    double bytes = z->ints ? 2 : 4, image = (double)(tiles * z->m * z->m) * (in + wide) * 4;
+    double bytes = z->ints ? 2 : 4, image = (double)(tiles * z->m[0] * z->m[1]) * (in + wide) * 4;
     double v = cells * in * bytes, m = cells * width * 4;
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
     double rows = (double)(cut.tile.pixels * CACHE_LINE);
     double group = v + m + w / n, block = v + m + w + image;
     double products = block_products(at, z, cut, true);
-    double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
+    double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT) *
+                        winograd_ways(z->a);
     double once = w / (double)blocks; /* of a block, on the average */
     Time   weights = time_beside(fetched_time(at, once), moved_time(at, w - once, 0, block));
     Time   first = time_ahead(weights);
@@ -314,7 +337,7 @@ static bool next_cut(const WinoSizes *z, Cut *cut)
  * divide blocks that are alike apart from the last one. */
 static Cut first_cut(const WinoSizes *z, RegTile t)
 {
-    bool low = z->edge[0] < z->m, slim = z->edge[1] < z->m, all = !is_grouped(z) && (low || slim);
+    bool low = is_short(z, 0), slim = is_short(z, 1), all = !is_grouped(z) && (low || slim);
 
     return (Cut){all ? z->rows : 1, all || slim ? z->cols : 1, t};
 }
@@ -380,23 +403,28 @@ static void decide_cut(Sched *s, void *plan)
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
 }
 
-double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
+double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile)
 {
     Machine   at = machine_of(t);
     int64_t   lanes = shape->lanes;
     WinoSizes z = {.lanes = lanes,
-                   .a = m + 2,
-                   .m = m,
                    .c = ceil_div(shape->in, lanes),
                    .i = lanes,
                    .o = ceil_div(shape->out, lanes) * lanes,
                    .ints = shape->ints,
                    .n = shape->n,
-                   .rows = ceil_div(shape->y, m),
-                   .cols = ceil_div(shape->x, m),
-                   .edge = {m, m},
                    .open = {shape->open[0], shape->open[1]}};
 
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t k = shape->k[i];
+
+        z.a[i] = k > 1 ? tile + 2 : 1;
+        z.m[i] = z.edge[i] = z.a[i] + 1 - k;
+        if (k > tile + 1 || shape->k[0] * shape->k[1] < 2)
+            return INFINITY;
+    }
+    z.rows = ceil_div(shape->y, z.m[0]);
+    z.cols = ceil_div(shape->x, z.m[1]);
     if (z.open[1])
         z.cols = ceil_div(z.cols, WINOGRAD_OPEN_TILES) * WINOGRAD_OPEN_TILES;
     z.group = z.o / lanes;
@@ -410,10 +438,10 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
         z.c /= shape->groups;
         z.group /= shape->groups;
     }
-    if (shape->short_tiles && z.rows > 1 && shape->y % m)
-        z.edge[0] = shape->y % m;
-    if (shape->short_tiles && z.cols > 1 && shape->x % m)
-        z.edge[1] = shape->x % m;
+    if (shape->short_tiles && z.rows > 1 && shape->y % z.m[0])
+        z.edge[0] = shape->y % z.m[0];
+    if (shape->short_tiles && z.cols > 1 && shape->x % z.m[1])
+        z.edge[1] = shape->x % z.m[1];
     return cut_cost(&at, &z, best_cut(&at, &z));
 }
 
@@ -424,6 +452,19 @@ static bool makes_short(const Sched *s, const char *block)
     const Prim *v = b && b->nkids ? b->kids[0]->u.store.value : NULL;
 
     return v && v->kind == PRIM_CASE && v->kids[0]->kind == PRIM_CASE;
+}
+
+/* Arms of the case that chooses among a tile's columns; 1: there is one to choose. */
+static int64_t tile_columns(const Sched *s, bool ints, int64_t a)
+{
+    const Stmt *b = sched_block(s, "y");
+    const Prim *v = b && b->nkids ? b->kids[0]->u.store.value : NULL;
+
+    if (ints)
+        return a - 2;
+    if (v && v->kind == PRIM_CASE && v->kids[0]->kind == PRIM_CASE)
+        v = v->kids[0];
+    return v && v->kind == PRIM_CASE ? v->nkids : 1;
 }
 
 static bool sums_ints(const Sched *s)
@@ -496,13 +537,13 @@ static void transform_marks(Sched *s, const WinoSizes *z, Cut cut, const char *o
  * the last row. */
 static int64_t short_strips(Sched *s, const WinoSizes *z, Cut cut)
 {
-    int64_t blocks = z->rows / cut.rows, last = z->edge[0] < z->m && blocks > 1;
+    int64_t blocks = z->rows / cut.rows, last = is_short(z, 0) && blocks > 1;
 
     if (last)
         step(s, "partition %%blk at %lld", (long long)blocks - 1);
-    if (z->edge[0] < z->m && cut.rows > 1)
+    if (is_short(z, 0) && cut.rows > 1)
         step(s, "partition %%tr#%lld at %lld", (long long)last, (long long)cut.rows - 1);
-    if (z->edge[1] < z->m && cut.cols > 1)
+    if (is_short(z, 1) && cut.cols > 1)
         step(s, "partition %%tc at %lld", (long long)cut.cols - 1);
     return last;
 }
@@ -511,19 +552,19 @@ static int64_t short_strips(Sched *s, const WinoSizes *z, Cut cut)
  * cells. */
 static void short_products(Sched *s, const WinoSizes *z, int64_t copy)
 {
-    bool low = z->edge[0] < z->m, slim = z->edge[1] < z->m;
+    bool low = is_short(z, 0), slim = is_short(z, 1);
 
     if (low)
-        step(s, "partition %%m.r#%lld at %lld", (long long)copy, (long long)z->edge[0] + 2);
+        step(s, "partition %%m.r#%lld at %lld", (long long)copy, (long long)last_cells(z, 0));
     if (slim)
-        step(s, "partition %%m.q at %lld", (long long)z->edge[1] + 2);
+        step(s, "partition %%m.q at %lld", (long long)last_cells(z, 1));
     if (low || slim)
         step(s, "skip_unread m");
 }
 
 static void short_inputs(Sched *s, const WinoSizes *z, Cut cut, int64_t copy)
 {
-    bool low = z->edge[0] < z->m && cut.rows > 1, slim = z->edge[1] < z->m && cut.cols > 1;
+    bool low = is_short(z, 0) && cut.rows > 1, slim = is_short(z, 1) && cut.cols > 1;
 
     if (low)
         step(s, "partition %%v.h#%lld at %lld", (long long)copy, (long long)cut.rows - 1);
@@ -545,7 +586,7 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     int64_t          rows = z->rows / cut.rows, parts = row_blocks(s, rows);
     Machine          m = machine_of(s->target);
 
-    if (z->edge[0] < z->m ||
+    if (is_short(z, 0) ||
         group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
         parts = 1;
 
@@ -560,7 +601,7 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     int64_t last = short_strips(s, z, cut);
 
     step(s, "compute_at y1 %%ov");
-    if (z->edge[1] < z->m)
+    if (is_short(z, 1))
         step(s, "skip_unread y1");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
@@ -587,9 +628,10 @@ static void open_nest(Sched *s, const WinoPlan *p, const char *out)
     const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *y = name_of(s, out, 2),
                *x = name_of(s, out, 3), *j = name_of(s, out, 4);
 
-    step(s, "split %%%s.%s by %lld tail=if -> %%blk, %%yy", out, y, (long long)z->m);
-    step(s, "split %%%s.%s by %lld tail=if -> %%part, %%tx", out, x, (long long)(z->m * cut.cols));
-    step(s, "split %%tx by %lld -> %%tc, %%xx", (long long)z->m);
+    step(s, "split %%%s.%s by %lld tail=if -> %%blk, %%yy", out, y, (long long)z->m[0]);
+    step(s, "split %%%s.%s by %lld tail=if -> %%part, %%tx", out, x,
+         (long long)(z->m[1] * cut.cols));
+    step(s, "split %%tx by %lld -> %%tc, %%xx", (long long)z->m[1]);
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
     step(s, "reorder %%%s.%s, %%blk, %%part, %%oc, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
          j);
@@ -609,8 +651,7 @@ static void open_nest(Sched *s, const WinoPlan *p, const char *out)
 
 void sched_winograd(Sched *s)
 {
-    WinoSizes   z = {.a = iter_extent(s, "m", "r"),
-                     .m = iter_extent(s, "y1", "a"),
+    WinoSizes   z = {.a = {iter_extent(s, "m", "r"), iter_extent(s, "m", "q")},
                      .c = iter_extent(s, "m", "c"),
                      .i = iter_extent(s, "m", "i"),
                      .o = iter_extent(s, "m", "o"),
@@ -620,8 +661,10 @@ void sched_winograd(Sched *s)
     bool        low = makes_short(s, "y1"), slim = makes_short(s, "y");
 
     z.c = z.within ? 1 : z.c;
+    z.m[0] = iter_extent(s, "y1", "a");
+    z.m[1] = tile_columns(s, z.ints, z.a[1]);
 
-    if (z.a < 1 || z.m < 1 || z.c < 1 || z.o < 1) {
+    if (z.a[0] < 1 || z.a[1] < 1 || z.m[0] < 1 || z.m[1] < 1 || z.c < 1 || z.o < 1) {
         s->refusal = "'m' and 'y1' have not the iterators of Winograd's convolution";
         return;
     }
@@ -654,27 +697,27 @@ void sched_winograd(Sched *s)
     const char *n = name_of(s, out, 0), *o = name_of(s, out, 1), *y = name_of(s, out, 2),
                *x = name_of(s, out, 3), *j = name_of(s, out, 4);
     z.n = iter_extent(s, out, n);
-    z.rows = ceil_div(iter_extent(s, out, y), z.m);
-    z.cols = ceil_div(iter_extent(s, out, x), z.m);
+    z.rows = ceil_div(iter_extent(s, out, y), z.m[0]);
+    z.cols = ceil_div(iter_extent(s, out, x), z.m[1]);
     z.open[0] = is_symbolic(s, "m", "h");
     z.open[1] = is_symbolic(s, "m", "w");
     if (is_open(&z) && (is_grouped(&z) || z.n != 1)) {
         s->refusal = "sizes that a run decides, of groups or of several images";
         return;
     }
-    z.edge[0] = low ? iter_extent(s, out, y) % z.m : z.m;
-    z.edge[1] = slim ? iter_extent(s, out, x) % z.m : z.m;
+    z.edge[0] = low ? iter_extent(s, out, y) % z.m[0] : z.m[0];
+    z.edge[1] = slim ? iter_extent(s, out, x) % z.m[1] : z.m[1];
     WinoPlan p = {.z = z};
     sched_decide(s, decide_cut, &p);
     Cut  cut = p.cut;
-    bool whole = is_whole(&z, cut), shorter = z.edge[0] < z.m || z.edge[1] < z.m;
+    bool whole = is_whole(&z, cut), shorter = is_short(&z, 0) || is_short(&z, 1);
 
     if (is_open(&z)) {
         open_nest(s, &p, out);
         return;
     }
-    step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
-    step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
+    step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m[0]);
+    step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m[1]);
     if (is_grouped(&z)) {
         grouped_nest(s, &p, out);
         return;
@@ -692,7 +735,7 @@ void sched_winograd(Sched *s)
         step(s, "fuse %%blk, %%part -> %%blk");
     }
     step(s, "compute_at y1 %%ov");
-    if (z.edge[1] < z.m)
+    if (is_short(&z, 1))
         step(s, "skip_unread y1");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");

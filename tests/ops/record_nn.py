@@ -71,10 +71,11 @@ def convolution():
 
 
 def winograd():
-    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0, groups=1, short=False):
+    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0, groups=1, short=False, k=(3, 3)):
         shape = (n, c // block, h, w, block) if block else (n, c, h, w)
         attrs = f"tile_size={m}, padding={list(p)}" + (f', data_layout="NCHW{block}c"' if block else "")
         attrs += (f", groups={groups}" if groups > 1 else "") + (", short_tiles=true" if short else "")
+        kernel = "" if k == (3, 3) else f", kernel_size={list(k)}"
         name = "nn.contrib_conv2d_winograd_without_weight_transform"
 
         def f(x, k):
@@ -82,8 +83,8 @@ def winograd():
                 x = x.transpose(0, 1, 4, 2, 3).reshape(n, c, h, w)
             y = run_ort("Conv", [x, k], pads=p, group=groups)
             return y.reshape(n, -1, block, *y.shape[2:]).transpose(0, 1, 3, 4, 2) if block else y
-        case(name, f"{name}(%0, nn.contrib_conv2d_winograd_weight_transform(%1, tile_size={m}), {attrs})",
-             [F(*shape), F(o, c // groups, 3, 3)], f, 1e-4)
+        case(name, f"{name}(%0, nn.contrib_conv2d_winograd_weight_transform(%1, tile_size={m}{kernel}), {attrs}{kernel})",
+             [F(*shape), F(o, c // groups, *k)], f, 1e-4)
     for m in (2, 4):
         wino(1, 3, 8, 8, 4, m)
         wino(2, 2, 7, 5, 3, m, p=(0, 1, 2, 0))
@@ -99,15 +100,40 @@ def winograd():
     for m, h, w in ((2, 5, 3), (4, 5, 6), (4, 10, 9), (4, 7, 11), (4, 4, 7), (4, 2, 5)):
         wino(1, 8, h, w, 16, m, block=8, short=True)
     wino(1, 2, 6, 7, 3, 4, short=True)
+    for k, p in (((5, 5), (2, 2, 2, 2)), ((4, 4), (1, 2, 1, 1)), ((2, 2), (0, 1, 1, 0)), ((3, 5), (1, 2, 1, 2)),
+                 ((1, 3), (0, 1, 0, 1)), ((5, 1), (2, 0, 2, 0)), ((2, 4), (0, 0, 0, 0))):
+        wino(1, 4, 6, 7, 16, 4, p=p, block=4, k=k)
+        wino(1, 2, 7, 9, 3, 4, p=p, short=True, k=k)
+    wino(1, 16, 5, 6, 16, 4, p=(2, 2, 2, 2), block=8, groups=4, k=(5, 5))
+    for w in (8, 9, 10, 11, 12):  # outputs 6 to 12 of tiles of 5 and 3
+        wino(1, 8, w, w, 8, 4, p=(0, 0, 1, 1), block=8, short=True, k=(2, 2))
+        wino(1, 8, w, w, 8, 4, p=(1, 1, 1, 1), block=8, short=True, k=(4, 4))
+    for k in ((2, 2), (1, 2), (3, 2)):
+        wino(1, 8, 6, 8, 8, 2, p=(0, 0, 0, 0), block=8, k=k)
+        wino(1, 8, 6, 8, 8, 2, p=(0, 1, 0, 1), block=8, k=k, short=True)
 
     def weight(w, m):
         G = {2: [[1, 0, 0], [.5, .5, .5], [.5, -.5, .5], [0, 0, 1]],
              4: [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
                  [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]]}[m]
         return np.einsum("rk,oikl,ql->rqoi", np.array(G), w.astype(np.float64), np.array(G)).astype(np.float32)
+    def points(w, m):
+        """By the Lagrange polynomials of the points, of any kernel."""
+        p = np.array([0, 1, -1] if m == 2 else [0, 1, -1, 2, -2], float)
+        scale = np.array([np.prod([x - z for z in p if z != x]) for x in p])
+        if m == 2:
+            scale[0] = -scale[0]  # a sign that its data have
+
+        def g(k):
+            if k == 1:
+                return np.ones((1, 1))
+            return np.vstack([p[:, None] ** np.arange(k) / scale[:, None], np.eye(k)[-1]])
+        return np.einsum("rk,oikl,ql->rqoi", g(w.shape[2]), w.astype(np.float64), g(w.shape[3])).astype(np.float32)
     for m in (2, 4):
         name = "nn.contrib_conv2d_winograd_weight_transform"
         case(name, f"{name}(%0, tile_size={m})", [F(2, 3, 3, 3)], lambda w: weight(w, m), 1e-7)
+    for m, k in ((2, (2, 3)), (2, (1, 2)), (4, (5, 5)), (4, (4, 2)), (4, (1, 3)), (4, (5, 1))):
+        case(name, f"{name}(%0, tile_size={m}, kernel_size={list(k)})", [F(2, 3, *k)], lambda w: points(w, m), 1e-7)
 
 
 def strassen():
