@@ -175,8 +175,6 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
-/* ... of one dimension, a share of these. */
-#define ONE_WAY 0.6
 
 /* Blocks narrower than the widest vector: they must be worth it, being twice as many instructions.
  */
@@ -302,6 +300,9 @@ double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t 
 /* ... of a depthwise one of bytes: taps by fours, one instruction each; in f32. */
 double depthwise_dot4_cycles(double macs, int64_t lanes);
 double depthwise_floats_cycles(double macs, int64_t lanes);
+/* The share of Winograd's transforms that those of an axis of that many cells take; 1 of two axes
+ * of 4 or 6. */
+double winograd_way(int64_t cells);
 /* ... of Winograd's transforms in groups: a vector's cell of a tile of `tile` by `tile`, one way;
  * `within`: it holds several groups. */
 double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile, bool within);

@@ -68,6 +68,13 @@ double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile,
     return fmax(begun / m->issue + MOVE * (double)(lanes * 4) / 32, ADDITIONS / m->adds);
 }
 
+double winograd_way(int64_t cells)
+{
+    const double NONE = 0.1, USUAL = 0.5, WIDE = 0.75;
+
+    return cells == 1 ? NONE : cells > 6 ? WIDE : USUAL;
+}
+
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
     return beside(m, macs / (double)lanes / fma_rate(m, lanes) * DENSE,

@@ -72,12 +72,14 @@ bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight);
  * that a step of a sum of bytes is whole: it reads that many more cells at the end of a row. */
 int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
 
-/* nn.conv2d as Winograd's, with tiles of 2 or 4 (of a 3x3 kernel; tile + 2 cells of input), if its
- * stride is 1, its kernel of at most tile + 1, and blocks divide its channels, and its groups or
- * the other way round.  The weight's transform is a call of its own, to be folded. */
+/* nn.conv2d as Winograd's, with tiles of 2, 4 or 6 (of a 3x3 kernel; tile + 2 cells of input), if
+ * its stride is 1, its kernel of at most tile + 1, and blocks divide its channels, and its groups
+ * or the other way round.  The weight's transform is a call of its own, to be folded. */
 bool conv2d_suits_winograd(const Expr *conv, int64_t tile);
 /* Where a run decides the width, columns of tiles are a multiple of so many. */
 enum { WINOGRAD_OPEN_TILES = 16 };
+/* Cells of a tile along an axis, by the size of a 3x3 kernel's; 0: not for this kernel. */
+int64_t winograd_cells(int64_t tile, const int64_t k[2], uint32_t axis);
 /* Cells that a short tile of `edge` outputs of a kernel of k has of its a. */
 int64_t     winograd_short_cells(int64_t a, int64_t k, int64_t edge);
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_tiles);

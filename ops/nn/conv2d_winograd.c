@@ -1,4 +1,4 @@
-/* Winograd's convolution: kernels of 1 to 5 each way, stride 1, with fewer multiplications.
+/* Winograd's convolution: kernels of 1 to 7 each way, stride 1, with fewer multiplications.
  *
  *     %u = nn.contrib_conv2d_winograd_weight_transform(%w, tile_size=4);        // folded:
  * constants %y = nn.contrib_conv2d_winograd_without_weight_transform(%d, %u, tile_size=4,
@@ -6,8 +6,9 @@
  *
  * The output is cut into tiles of m by m, each of a = tile_size + 2 cells of input each way, of
  * which a kernel of k leaves m = a + 1 - k outputs: a 3x3 kernel tiles of 4x4 or 2x2, one of 5x5
- * tiles of 2x2 with the same transform of the input.  Where the kernel is 1, so are a and m, and
- * nothing is transformed.  With h and w a tile's row, of all images, and column:
+ * tiles of 2x2 with the same transform of the input.  A tile_size of 6 is for kernels of 4 to 7;
+ * the other way a kernel of less has 6 cells.  Where the kernel is 1, so are a and m, and nothing
+ * is transformed.  With h and w a tile's row, of all images, and column:
  *
  *     %v1[c, h, w, r, q, i] = case(q; B' rows over k of %pad[n, c, h*m + r, w*m + k, i])
  *     %v[r, q, c, h, w, i] = case(r; B' rows over k of %v1[c, h, w, k, q, i])
@@ -40,12 +41,12 @@
  * the sums are 4 and 24 * 24 = 9 * 64 times the result.  Sums wrap: multiplied by the inverse of 9
  * modulo 2^32, they are 64 times the result, and only that need fit into 32 bits.  For m = 2 any
  * weights of few enough channels let it, for m = 4 `conv2d_winograd` looks at them. */
-#include "ops/common.h"
+#include "ops/nn/winograd.h"
 
 #include <string.h>
 
 enum { TILES = -1 }; /* as many as there are rows or columns of tiles */
-enum { MAX_A = 6, MAX_K = 5, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
+enum { MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
 
 /* Tiles of 4x4: results within 26 bits; 9 * INVERSE_OF_9 = 1 modulo 2^32. */
 enum { MAX_INT4_SUM = (1 << 25) - 1, INVERSE_OF_9 = 0x38e38e39 };
@@ -63,191 +64,6 @@ typedef struct {
     DType      data, sum; /* types of the transformed data and of the products' sums */
 } Winograd;
 
-/* ---- transforms of one dimension ------------------------------------------------------------------- */
-
-static const Prim *times(Ctx *c, double k, const Prim *x)
-{
-    return prim_mul(c, prim_num(c, x->dtype, k), x);
-}
-
-/* B' d: input to the domain of products. */
-static void transform_input(Ctx *c, int64_t a, const Prim *const *d, const Prim **v)
-{
-    if (a == 1) {
-        v[0] = d[0];
-        return;
-    }
-    if (a == 4) {
-        v[0] = prim_sub(c, d[0], d[2]);
-        v[1] = prim_add(c, d[1], d[2]);
-        v[2] = prim_sub(c, d[2], d[1]);
-        v[3] = prim_sub(c, d[1], d[3]);
-        return;
-    }
-    const Prim *p = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
-    const Prim *e = prim_sub(c, d[4], d[2]), *g = prim_sub(c, d[3], d[1]), *f = times(c, 2, g);
-
-    v[0] = prim_add(c, e, times(c, 4, prim_sub(c, d[0], d[2])));
-    v[1] = prim_add(c, p, b);
-    v[2] = prim_sub(c, p, b);
-    v[3] = prim_add(c, e, f);
-    v[4] = prim_sub(c, e, f);
-    v[5] = prim_sub(c, prim_sub(c, d[5], d[3]), times(c, 4, g));
-}
-
-/* ... of a tile that needs 3 or 4 cells, by the weights of tiles of 6: of the polynomials that are
- * 0 at all points but one, those for points 0, 1, -1 and, of 4, 2. */
-static void transform_short_input(Ctx *c, int64_t cells, const Prim *const *d, const Prim **v)
-{
-    const Prim *even = prim_sub(c, d[0], d[2]), *odd = prim_add(c, d[1], d[2]);
-
-    if (cells == 3) {
-        v[0] = even;
-        v[1] = odd;
-        v[2] = prim_sub(c, d[2], d[1]);
-        return;
-    }
-    v[3] = prim_sub(c, d[3], d[1]);
-    v[0] = prim_add(c, v[3], times(c, 2, even));
-    v[1] = prim_sub(c, v[3], odd);
-    v[2] = prim_add(c, prim_sub(c, d[3], d[2]), times(c, 2, prim_sub(c, d[1], d[2])));
-}
-
-/* 24 A' p for m = 4, of products that are 4, 6, 6, 24, 24 times and once what they should be. */
-static void transform_int_output(Ctx *c, const Prim *const *p, const Prim **y)
-{
-    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
-    const Prim *s2 = prim_add(c, p[3], p[4]), *d2 = prim_sub(c, p[3], p[4]);
-    const Prim *twice = times(c, 2, prim_add(c, p[0], times(c, 2, prim_add(c, p[0], s))));
-    const Prim *last = prim_add(c, d2, prim_add(c, p[5], times(c, 2, p[5])));
-
-    y[0] = prim_add(c, twice, s2);
-    y[1] = times(c, 2, prim_add(c, times(c, 2, d), d2));
-    y[2] = times(c, 4, prim_add(c, s, s2));
-    y[3] = times(c, 4, prim_add(c, d, times(c, 2, last)));
-}
-
-/* Output j of the numbers at points 1 and -1 or 2 and -2, whose sum and difference these are: odd
- * powers of the points differ in sign. */
-static const Prim *at_power(Ctx *c, int64_t point, int64_t j, const Prim *sum, const Prim *diff)
-{
-    double k = 1;
-
-    for (int64_t i = 0; i < j; i++)
-        k *= (double)point;
-    return k > 1 ? times(c, k, j % 2 ? diff : sum) : j % 2 ? diff : sum;
-}
-
-/* A' p of transform_short_input's: times what its weights are too small by. */
-static void transform_short_output(Ctx *c, int64_t cells, int64_t m, const Prim *const *p,
-                                   const Prim **y)
-{
-    if (cells == 3) {
-        y[0] = prim_sub(c, times(c, 4, p[0]), times(c, 3, prim_add(c, p[1], p[2])));
-        for (int64_t j = 1; j < m; j++)
-            y[j] =
-                times(c, -3, at_power(c, 1, j, prim_add(c, p[1], p[2]), prim_sub(c, p[1], p[2])));
-        return;
-    }
-    const Prim *twice = times(c, 2, p[0]), *thrice = times(c, 3, p[1]);
-    const Prim *sum = prim_add(c, thrice, p[2]), *diff = prim_sub(c, thrice, p[2]);
-
-    y[0] = prim_add(c, prim_add(c, sum, twice), times(c, 4, p[3]));
-    for (int64_t j = 1; j < m; j++)
-        y[j] = prim_add(c, j % 2 ? diff : sum, times(c, (double)(4 << j), p[3]));
-}
-
-/* A' p: products to the first m outputs; `last`: the point at infinity is one of them. */
-static void transform_output(Ctx *c, int64_t a, int64_t m, bool last, const Prim *const *p,
-                             const Prim **y)
-{
-    if (a == 1) {
-        y[0] = p[0];
-        return;
-    }
-    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
-
-    if (a == 6 && dtype_is_int(s->dtype)) {
-        transform_int_output(c, p, y);
-        return;
-    }
-    const Prim *s2 = a == 6 ? prim_add(c, p[3], p[4]) : NULL;
-    const Prim *d2 = a == 6 ? prim_sub(c, p[3], p[4]) : NULL;
-
-    for (int64_t j = 0; j < m; j++) {
-        y[j] = j ? at_power(c, 1, j, s, d) : prim_add(c, p[0], s);
-        if (a == 6)
-            y[j] = prim_add(c, y[j], at_power(c, 2, j, s2, d2));
-        else if (last && j == m - 1)
-            y[j] = prim_sub(c, y[j], p[3]);
-        if (a == 6 && last && j == m - 1)
-            y[j] = prim_add(c, y[j], p[5]);
-    }
-}
-
-/* G g with its rows made whole, in integers. */
-static void transform_int_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
-{
-    const Prim *s = prim_add(c, g[0], g[2]);
-
-    if (m == 2) {
-        u[0] = times(c, 2, g[0]);
-        u[1] = prim_add(c, s, g[1]);
-        u[2] = prim_sub(c, s, g[1]);
-        u[3] = times(c, 2, g[2]);
-        return;
-    }
-    const Prim *even = prim_add(c, g[0], times(c, 4, g[2])), *odd = times(c, 2, g[1]);
-
-    u[0] = g[0];
-    u[1] = prim_sub(c, prim_num(c, s->dtype, 0), prim_add(c, s, g[1]));
-    u[2] = prim_sub(c, g[1], s);
-    u[3] = prim_add(c, even, odd);
-    u[4] = prim_sub(c, even, odd);
-    u[5] = g[2];
-}
-
-/* The polynomial of a row's weights at a point and at minus that, as the sums of the even and of
- * the odd terms, each times `scale`. */
-static void at_point(Ctx *c, int64_t k, const Prim *const *g, double point, double scale,
-                     const Prim **even, const Prim **odd)
-{
-    const Prim *of[2] = {NULL, NULL};
-
-    for (int64_t i = 0; i < k; i++, scale *= point) {
-        const Prim *x = scale == 1 ? g[i] : times(c, scale, g[i]);
-
-        of[i % 2] = of[i % 2] ? prim_add(c, of[i % 2], x) : x;
-    }
-    *even = of[0];
-    *odd = of[1];
-}
-
-/* G g: the k weights of a row to the domain of products of a cells. */
-static void transform_weight(Ctx *c, int64_t a, int64_t k, const Prim *const *g, const Prim **u)
-{
-    const Prim *even, *odd;
-
-    if (a == 1) {
-        u[0] = g[0];
-        return;
-    }
-    if (dtype_is_int(g[0]->dtype)) {
-        transform_int_weight(c, a - 2, g, u);
-        return;
-    }
-    u[0] = a == 4 ? g[0] : times(c, 1.0 / 4, g[0]);
-    u[a - 1] = g[k - 1];
-    at_point(c, k, g, 1, 1, &even, &odd);
-    u[1] = times(c, a == 4 ? 1.0 / 2 : -1.0 / 6, prim_add(c, even, odd));
-    u[2] = times(c, a == 4 ? 1.0 / 2 : -1.0 / 6, prim_sub(c, even, odd));
-    if (a == 4)
-        return;
-    at_point(c, k, g, 2, 1.0 / 24, &even, &odd);
-    u[3] = prim_add(c, even, odd);
-    u[4] = prim_sub(c, even, odd);
-}
-
 /* ---- type relations ---------------------------------------------------------------------------------- */
 
 static bool is_small_int(DType t)
@@ -255,16 +71,25 @@ static bool is_small_int(DType t)
     return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
 }
 
+int64_t winograd_cells(int64_t tile, const int64_t k[2], uint32_t axis)
+{
+    int64_t cells = tile + 2, most = k[0] > k[1] ? k[0] : k[1];
+
+    if (k[axis] < 1 || most > tile + 1 || (tile == 6 && most < 4))
+        return 0;
+    return k[axis] == 1 ? 1 : tile == 6 && k[axis] < 4 ? 6 : cells;
+}
+
 static bool has_tiles(int64_t tile, const int64_t k[2])
 {
-    return k[0] >= 1 && k[1] >= 1 && k[0] <= tile + 1 && k[1] <= tile + 1 && k[0] * k[1] > 1;
+    return winograd_cells(tile, k, 0) && winograd_cells(tile, k, 1) && k[0] * k[1] > 1;
 }
 
 /* Sizes of a tile. */
 static bool tile_sizes(Ctx *c, Loc loc, int64_t tile, Ints kernel, Winograd *w)
 {
-    if (tile != 2 && tile != 4)
-        return error_at(c, E_TYPE, loc, "tile_size is %lld, not 2 or 4", (long long)tile);
+    if (tile != 2 && tile != 4 && tile != 6)
+        return error_at(c, E_TYPE, loc, "tile_size is %lld, not 2, 4 or 6", (long long)tile);
     if (!rel_ints(c, loc, "kernel_size", kernel, 2, 1))
         return false;
     if (!has_tiles(tile, kernel.at))
@@ -272,7 +97,7 @@ static bool tile_sizes(Ctx *c, Loc loc, int64_t tile, Ints kernel, Winograd *w)
                         (long long)tile, (long long)kernel.at[0], (long long)kernel.at[1]);
     for (uint32_t i = 0; i < 2; i++) {
         w->k[i] = kernel.at[i];
-        w->a[i] = w->k[i] > 1 ? tile + 2 : 1;
+        w->a[i] = winograd_cells(tile, kernel.at, i);
         w->m[i] = w->a[i] + 1 - w->k[i];
     }
     return true;
@@ -402,8 +227,9 @@ bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, con
     const WinogradWeightAttrs *attrs = call->attrs;
     Axes                       a = te_axes(c, 4, call->out[0]->dims, names);
     DType                      t = dtype_is_int(call->out[0]->dtype) ? DT_I16 : DT_F64;
-    const Prim                *g[MAX_K], *row[MAX_K][MAX_A], *rows[MAX_A], *cell[MAX_A];
-    Winograd                   w;
+    const Prim *g[WINOGRAD_MOST_KERNEL], *row[WINOGRAD_MOST_KERNEL][WINOGRAD_MOST_CELLS],
+        *rows[WINOGRAD_MOST_CELLS], *cell[WINOGRAD_MOST_CELLS];
+    Winograd w;
 
     if (!tile_sizes(c, call->loc, attrs->tile_size, attrs->kernel_size, &w))
         return false;
@@ -414,12 +240,12 @@ bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, con
 
             g[y] = prim_cast(c, t, te_at(c, in[0], at));
         }
-        transform_weight(c, w.a[0], w.k[0], g, row[x]);
+        winograd_weight(c, w.a[0], w.k[0], g, row[x]);
     }
     for (int64_t r = 0; r < w.a[0]; r++) {
         for (int64_t x = 0; x < w.k[1]; x++)
             g[x] = row[x][r];
-        transform_weight(c, w.a[1], w.k[1], g, cell);
+        winograd_weight(c, w.a[1], w.k[1], g, cell);
         rows[r] = prim_case(c, a.at[1], (uint32_t)w.a[1], cell);
     }
     const Prim *u = prim_case(c, a.at[0], (uint32_t)w.a[0], rows);
@@ -505,7 +331,7 @@ static const Prim *of_tile(Ctx *c, const Idx *at, const Idx *tiles, const Prim *
 /* Those from `n` on, which nobody reads. */
 static void no_cells(Ctx *c, DType t, const Prim **at, int64_t n)
 {
-    for (int64_t i = n; i < MAX_A; i++)
+    for (int64_t i = n; i < WINOGRAD_MOST_CELLS; i++)
         at[i] = prim_num(c, t, 0);
 }
 
@@ -513,7 +339,7 @@ int64_t winograd_short_cells(int64_t a, int64_t k, int64_t edge)
 {
     int64_t cells = edge + k - 1;
 
-    return cells < 3 && a > 3 ? 3 : cells;
+    return a == 8 ? 7 : cells < 3 && a > 3 ? 3 : cells;
 }
 
 /* Cells of the last tile of an axis: as many as its outputs need. */
@@ -528,39 +354,39 @@ static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const 
                               uint32_t along, const Idx *first, const Idx *which, uint32_t axis,
                               const Idx *tile)
 {
-    const Prim *d[MAX_A], *v[MAX_A], *whole;
+    const Prim *d[WINOGRAD_MOST_CELLS], *v[WINOGRAD_MOST_CELLS], *whole;
     int64_t     a = w->a[axis], cells = short_cells(w, axis);
 
     for (int64_t k = 0; k < a; k++) {
         at[along] = idx_addc(c->arith, first, k);
         d[k] = prim_cast(c, w->data, te_at(c, x, at));
     }
-    transform_input(c, a, d, v);
+    winograd_input(c, a, d, v);
     whole = prim_case(c, which, (uint32_t)a, v);
     if (a != 6 || cells > 4)
         return whole;
     no_cells(c, w->data, v, cells);
-    transform_short_input(c, cells, d, v);
+    winograd_short_input(c, cells, d, v);
     return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)a, v));
 }
 
 static const Prim *output_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
                                uint32_t along, const Idx *which, uint32_t axis, const Idx *tile)
 {
-    const Prim *p[MAX_A], *y[MAX_A], *whole;
+    const Prim *p[WINOGRAD_MOST_CELLS], *y[WINOGRAD_MOST_CELLS], *whole;
     int64_t     a = w->a[axis], m = w->m[axis], edge = w->edge[axis];
 
     for (int64_t k = 0; k < a; k++) {
         at[along] = idx_const(c->arith, k);
         p[k] = te_at(c, x, at);
     }
-    transform_output(c, a, m, true, p, y);
+    winograd_output(c, a, m, p, y);
     whole = prim_case(c, which, (uint32_t)m, y);
     if (edge == m)
         return whole;
     no_cells(c, w->sum, y, edge);
     if (a == 6 && short_cells(w, axis) <= 4)
-        transform_short_output(c, short_cells(w, axis), edge, p, y);
+        winograd_short_output(c, short_cells(w, axis), edge, p, y);
     return of_tile(c, tile, axis ? w->tw : w->th, whole, prim_case(c, which, (uint32_t)m, y));
 }
 
@@ -659,7 +485,7 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m[1]), 1, tx);
 
     if (dtype_is_int(w.sum) && w.m[0] == 4)
-        p = times(c, INVERSE_OF_9, p);
+        p = prim_mul(c, prim_num(c, w.sum, INVERSE_OF_9), p);
     if (dtype_is_int(w.sum))
         p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, w.m[0] == 4 ? 6 : 2));
     out[0] = te_compute(c, "y", type->dtype, a, p);

@@ -2,7 +2,7 @@
  *
  * Winograd's tiles of m by m outputs of a 3x3 kernel take (m+2)^2 products instead of 9*m^2, but
  * transforms of input and output come on top, and the weights grow by (m+2)^2/9; of other kernels
- * of up to 5 each way likewise.  Weights are transformed when
+ * of up to 7 each way likewise.  Weights are transformed when
  * the model is compiled, in double precision, so they must be constant.  In groups of channels the
  * direct algorithm has fewer products to save, and both are estimated by their rules.  8-bit
  * integers go so too, exactly, where no instruction adds four products.  -fno-winograd turns it
@@ -192,7 +192,7 @@ static double short_or_whole(const Ctx *c, WinogradShape *s, int64_t tile)
 
 static double best_tiles(const Ctx *c, WinogradShape *s)
 {
-    static const int64_t tiles[] = {2, 4};
+    static const int64_t tiles[] = {2, 4, 6};
     double               best = INFINITY;
 
     for (uint32_t i = 0; i < COUNT(tiles); i++)

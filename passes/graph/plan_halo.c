@@ -128,7 +128,8 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
         int64_t                   *at = DUP_ARRAY(c->scratch, a->padding.at, 4), y;
 
         for (uint32_t i = 0; i < 2; i++) { /* whole tiles */
-            int64_t k = a->kernel_size.at[i], m = k > 1 ? a->tile_size + 3 - k : 1;
+            const int64_t *k = a->kernel_size.at;
+            int64_t        m = winograd_cells(a->tile_size, k, i) + 1 - k[i];
 
             if (!type_dim(t, i + 2, &y))
                 return false;

@@ -1,4 +1,4 @@
-/* Winograd's convolution, tiles of 4x4 and 6x6 cells, on blocked layouts
+/* Winograd's convolution, tiles of 4x4 to 8x8 cells, on blocked layouts
  * (ops/nn/conv2d_winograd.c).
  *
  *   %v1, %v  input transform    %m[r,q,t,o] = sum[c,i] %v * %u    %y1, %y  output transform
@@ -212,7 +212,7 @@ static double block_products(const Machine *at, const WinoSizes *z, Cut cut, boo
 /* Of the transforms of both dimensions. */
 static double winograd_ways(const int64_t a[2])
 {
-    return a[0] > 1 && a[1] > 1 ? 1 : ONE_WAY;
+    return winograd_way(a[0]) + winograd_way(a[1]);
 }
 
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
@@ -416,11 +416,9 @@ double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile
                    .open = {shape->open[0], shape->open[1]}};
 
     for (uint32_t i = 0; i < 2; i++) {
-        int64_t k = shape->k[i];
-
-        z.a[i] = k > 1 ? tile + 2 : 1;
-        z.m[i] = z.edge[i] = z.a[i] + 1 - k;
-        if (k > tile + 1 || shape->k[0] * shape->k[1] < 2)
+        z.a[i] = winograd_cells(tile, shape->k, i);
+        z.m[i] = z.edge[i] = z.a[i] + 1 - shape->k[i];
+        if (!z.a[i] || shape->k[0] * shape->k[1] < 2)
             return INFINITY;
     }
     z.rows = ceil_div(shape->y, z.m[0]);

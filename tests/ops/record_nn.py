@@ -108,6 +108,9 @@ def winograd():
     for w in (8, 9, 10, 11, 12):  # outputs 6 to 12 of tiles of 5 and 3
         wino(1, 8, w, w, 8, 4, p=(0, 0, 1, 1), block=8, short=True, k=(2, 2))
         wino(1, 8, w, w, 8, 4, p=(1, 1, 1, 1), block=8, short=True, k=(4, 4))
+    for k, p in (((5, 5), (2, 2, 2, 2)), ((7, 7), (3, 3, 3, 3)), ((4, 1), (1, 0, 2, 0)), ((6, 3), (2, 1, 3, 1)), ((2, 7), (0, 3, 1, 3))):
+        wino(1, 4, 6, 9, 8, 6, p=p, block=4, k=k)
+        wino(1, 4, 10, 9, 4, 6, p=p, block=4, short=True, k=k)
     for k in ((2, 2), (1, 2), (3, 2)):
         wino(1, 8, 6, 8, 8, 2, p=(0, 0, 0, 0), block=8, k=k)
         wino(1, 8, 6, 8, 8, 2, p=(0, 1, 0, 1), block=8, k=k, short=True)
@@ -119,20 +122,21 @@ def winograd():
         return np.einsum("rk,oikl,ql->rqoi", np.array(G), w.astype(np.float64), np.array(G)).astype(np.float32)
     def points(w, m):
         """By the Lagrange polynomials of the points, of any kernel."""
-        p = np.array([0, 1, -1] if m == 2 else [0, 1, -1, 2, -2], float)
-        scale = np.array([np.prod([x - z for z in p if z != x]) for x in p])
-        if m == 2:
-            scale[0] = -scale[0]  # a sign that its data have
-
         def g(k):
             if k == 1:
                 return np.ones((1, 1))
+            cells = 6 if m == 6 and k < 4 else m + 2
+            p = np.array([0, 1, -1, 2, -2, .5, -.5][:cells - 1], float)
+            scale = np.array([np.prod([x - z for z in p if z != x]) for x in p])
+            if cells != 6:
+                scale[0] = -scale[0]  # a sign that its data have
+            scale[5:] *= 2.0 ** (cells - k)  # and what its outputs are multiplied by
             return np.vstack([p[:, None] ** np.arange(k) / scale[:, None], np.eye(k)[-1]])
         return np.einsum("rk,oikl,ql->rqoi", g(w.shape[2]), w.astype(np.float64), g(w.shape[3])).astype(np.float32)
     for m in (2, 4):
         name = "nn.contrib_conv2d_winograd_weight_transform"
         case(name, f"{name}(%0, tile_size={m})", [F(2, 3, 3, 3)], lambda w: weight(w, m), 1e-7)
-    for m, k in ((2, (2, 3)), (2, (1, 2)), (4, (5, 5)), (4, (4, 2)), (4, (1, 3)), (4, (5, 1))):
+    for m, k in ((2, (2, 3)), (2, (1, 2)), (4, (5, 5)), (4, (4, 2)), (4, (1, 3)), (4, (5, 1)), (6, (5, 5)), (6, (7, 3)), (6, (1, 4))):
         case(name, f"{name}(%0, tile_size={m}, kernel_size={list(k)})", [F(2, 3, *k)], lambda w: points(w, m), 1e-7)
 
 
