@@ -153,6 +153,27 @@ double rounds_cycles(double rounds)
     return ROUND * rounds;
 }
 
+/* A vector's formula: each operation, and what waits of those beyond which a core does not see.  As
+ * many formulas as go by turns (backends/llvm/codegen_weave.c) wait together.  tanh took 19, 18 and
+ * 17 cycles one by one, in twos and in fours, tanh of tanh 47, 44 and 38, of a sigmoid too 74, 68
+ * and 54 (AVX-512, Zen 4). */
+#define FORMULA 1.0
+#define FORMULA_WAITS 0.9
+#define FORMULA_AHEAD (1 / 48.0) /* of the window */
+
+double formula_cycles(const Machine *m, int64_t operations, int64_t formulas)
+{
+    double n = (double)operations, seen = FORMULA_AHEAD * (double)(m->window * formulas);
+
+    return FORMULA * n + FORMULA_WAITS * (n > seen ? n - seen : 0);
+}
+
+/* Code that is run for the first time is brought and decoded. */
+double first_run_cycles(int64_t operations)
+{
+    return (double)operations;
+}
+
 /* The remainder by which an index of any value becomes a position: 102 of rows of 20 took 4.3
  * cycles a cell, with positions that were there 1.4 (Zen 4). */
 #define POSITION 3.0

@@ -219,6 +219,10 @@ double hidden_cycles(const Machine *m, double chain, double operations);
 /* Cycles of counting rounds; of indices that become positions; of cells that lie apart, loaded one
  * by one; as tiles that are turned in registers; as rows by turns that are shuffled together. */
 double rounds_cycles(double rounds);
+/* ... of a vector of a formula of so many operations, so many of which are written out and go by
+ * turns; of code of so many operations that is run for the first time. */
+double formula_cycles(const Machine *m, int64_t operations, int64_t formulas);
+double first_run_cycles(int64_t operations);
 double position_cycles(double positions);
 double gather_cycles(const Machine *m, double cells);
 double lane_cycles(double lanes);

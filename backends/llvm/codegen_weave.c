@@ -8,11 +8,14 @@
  * may read what another one stores.
  *
  * A group of four wants registers beside those that hold results for later groups: with 16, what is
- * spilled costs more than waiting (a tile with 12 sums and a sigmoid took 1.2 times as long). */
+ * spilled costs more than waiting where there are such (a tile with 12 sums and a sigmoid took 1.2
+ * times as long) and where formulas are short (a sigmoid 1.07, exp 0.93, erf 0.71 and log of exp
+ * 0.55; Zen 4). */
 #include "backends/llvm/llvm.h"
 
 enum {
     LEAST = 16, /* operations of a formula for which this pays, */
+    FEW = 22,   /* ... with few registers, */
     LOADS = 3,  /* and the most that it reads: of many operands much runs side by side */
     MOST = 4    /* formulas at a time: 4 cycles, and registers for what they hold */
 };
@@ -32,7 +35,7 @@ static const Buffer *memory_of(const Buffer *b)
 typedef struct {
     const Stmt *const *stores; /* a load of what one of these stores ends the group */
     uint32_t           nstores, ops, loads;
-    bool               reads;
+    bool               reads, held; /* ..; of what is in registers */
 } Look;
 
 static void look_prim(void *user, const Prim *p)
@@ -41,19 +44,21 @@ static void look_prim(void *user, const Prim *p)
 
     l->ops += p->nkids > 0 && p->kind != PRIM_SPLAT;
     l->loads += p->kind == PRIM_LOAD;
+    l->held |= p->kind == PRIM_LOAD && p->u.load.buffer->scope == SCOPE_REG;
     for (uint32_t i = 0; p->kind == PRIM_LOAD && i < l->nstores; i++)
         l->reads |= memory_of(p->u.load.buffer) == memory_of(l->stores[i]->u.store.buffer);
 }
 
 /* May s[n] be computed together with s[0] to s[n-1]? */
-static bool joins(const Stmt *const *s, uint32_t n)
+static bool joins(const Target *t, const Stmt *const *s, uint32_t n)
 {
-    Look l = {.stores = s, .nstores = n + 1};
+    const bool few = t->vector_regs < 32;
+    Look       l = {.stores = s, .nstores = n + 1};
 
     if (s[n]->kind != STMT_STORE)
         return false;
     stmt_visit(s[n], &(TirVisit){.user = &l, .prim = look_prim});
-    return !l.reads && l.ops >= LEAST && l.loads <= LOADS;
+    return !l.reads && l.ops >= (few ? FEW : LEAST) && !(few && l.held) && l.loads <= LOADS;
 }
 
 /* ---- one operation at a time ------------------------------------------------------------------------- */
@@ -98,9 +103,9 @@ uint32_t gen_woven(Gen *g, uint32_t n, const Stmt *const *s)
     uint32_t m = 0, left;
     GenMark  mark = gen_mark(g);
 
-    if (g->mask || g->t->vector_regs < 32)
+    if (g->mask)
         return 0;
-    while (m < n && m < 2 * MOST && joins(s, m))
+    while (m < n && m < 2 * MOST && joins(g->t, s, m))
         m++;
     if (m < 2)
         return 0;

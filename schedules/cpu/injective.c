@@ -496,12 +496,24 @@ typedef struct {
     double      estimate[3]; /* cycles */
     int64_t     trips;       /* whole vectors of the innermost loop; 0: there is none */
     int64_t     operations;  /* of a vector */
+    bool        functions;   /* among these, which wait for each other */
     Cells       how;
     int64_t     vectors; /* written out */
 
     PositionsPlan positions;
     bool          keeps; /* those */
 } CellsPlan;
+
+/* May so many vectors of the loop be written out?  What is left over becomes code of its own, which
+ * only functions are worth. */
+static bool may_write(const Machine *m, const CellsPlan *p, int64_t n)
+{
+    bool    waits = p->functions && n <= limit_woven_vectors(m);
+    int64_t most = waits ? limit_woven_operations(m) : limit_round_operations(m);
+
+    return n <= limit_round_vectors(m) && n * p->operations <= most &&
+           (p->trips % n == 0 || (waits && n <= p->trips));
+}
 
 static void decide_cells(Sched *s, void *plan)
 {
@@ -523,12 +535,12 @@ static void decide_cells(Sched *s, void *plan)
     if (p->how != CELLS_AS_THEY_LIE || p->trips < 1)
         return;
     double rounds = p->cells / (double)cpu_lanes(s);
-    for (int64_t n = 1; n == 1 || (n <= limit_round_vectors(&m) &&
-                                   n * p->operations <= limit_round_operations(&m));
-         n *= 2)
-        if (p->trips % n == 0)
+    for (int64_t n = 1; n <= limit_round_vectors(&m); n *= 2)
+        if (n == 1 || may_write(&m, p, n))
             candidate(&vectors, n, 0,
-                      rounds * (double)p->operations + rounds_cycles(rounds / (double)n));
+                      rounds * formula_cycles(&m, p->operations, n) +
+                          rounds_cycles(rounds / (double)n) +
+                          first_run_cycles(p->trips % n ? (n - 1) * p->operations : 0));
     p->vectors = pick_factor(s, "vectors", &vectors);
 }
 
@@ -539,6 +551,24 @@ static int64_t vector_trips(Sched *s, const char *block)
     int64_t lanes = n > 0 && !cells_choose(sched_block(s, block)) ? row_lanes(s, block, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
+}
+
+/* A function that becomes a formula of two dozen operations (passes/tir/lower_math.c). */
+static void see_function(void *user, const Prim *p)
+{
+    Use *u = user;
+
+    u->found |= p->kind == PRIM_MATH && dtype_is_float(p->dtype) && p->dtype.bits <= 32 &&
+                (p->u.math == MATH_EXP || p->u.math == MATH_LOG || p->u.math == MATH_TANH ||
+                 p->u.math == MATH_ERF || p->u.math == MATH_SIGMOID);
+}
+
+static bool has_function(const Stmt *block)
+{
+    Use u = {0};
+
+    stmt_visit(block, &(TirVisit){.user = &u, .prim = see_function});
+    return u.found;
 }
 
 static CellsPlan cells_plan(Sched *s, const char *block)
@@ -554,6 +584,7 @@ static CellsPlan cells_plan(Sched *s, const char *block)
                           .trips = d->nreduce ? 0 : vector_trips(s, block)};
 
     p.operations = cell_operations(&w);
+    p.functions = has_function(b);
     p.positions = positions_plan(s, block);
     if (d->nreduce || lanes < LEAST_LANES)
         return p;
