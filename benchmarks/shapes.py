@@ -7,14 +7,17 @@ WORDs choose the shapes whose name contains one of them.  Each shape is a model 
 convolution between two others as networks have them; what stands around it, and layouts at the model's ends, does
 not count.  `tvmcc opt --space` says what a rule chooses among.  Each candidate of each decision is compiled by a
 tuning log that names it, the others as the estimates then have them; then products of those that were the best of
-their decision.  All run in turns in one process, on one thread, with one arena; a figure is the least time.  The
-best ones run again in longer turns, beside the default and a copy of it, whose ratio says what a difference means.
+their decision.  All run in turns in one process, on one thread, with one arena and one place for weights, in pages of
+2 MiB where there are any; a figure is the least processor time.  The best ones run again in longer turns, beside the
+default and a copy of it, whose ratio says what a difference means.
 
 --than names another tvmcc, whose default stands beside; --no-search: only these two.
 """
 import argparse
 import ctypes
+import hashlib
 import itertools
+import mmap
 import os
 import re
 import subprocess
@@ -125,7 +128,7 @@ class Shape:
             with open(log, "w", encoding="utf-8") as out:
                 out.write(record + "\n")
             options = [*options, "--tuning=" + log, "-Werror=tuning-refused"]
-        tvmcc(tool, self.source, "-mcpu=" + self.a.mcpu, "-fno-cache", *options, "-o", path)
+        tvmcc(tool, self.source, "-mcpu=" + self.a.mcpu, "-fno-cache", "-fweights=file", *options, "-o", path)
         return path, self.steps(tool, options)[1]
 
     def space(self, kernel, options=()):
@@ -157,29 +160,71 @@ def build_watch(work):
     return ctypes.CDLL(path)
 
 
-class Runs:
-    """Products that take turns."""
+HUGE = 2 << 20
 
-    def __init__(self, watch, feeds, outs):
-        self.watch, self.feeds, self.outs, self.arena = watch, feeds, outs, engines.aligned(1 << 26)
 
-    def load(self, path, at):
-        w, callback = Watch(), ctypes.cast(self.watch.watch, ctypes.c_void_p)
-        run = engines.load_tvmcc(path, self.feeds, self.outs, 1, arena=self.arena, instrument=(callback, w))
+def pages(n):
+    """Memory in large pages, where there are any."""
+    m = mmap.mmap(-1, (n // HUGE + 2) * HUGE)
+    m.madvise(mmap.MADV_HUGEPAGE)
+    bytes_ = np.frombuffer(m, np.uint8)
+    bytes_ = bytes_[-bytes_.ctypes.data % HUGE:]
+    bytes_[:] = 0
+    return bytes_
+
+
+def weights_of(path):
+    """What lies beside a library of -fweights=file, and what it is known by."""
+    file = path.removesuffix("so") + "weights"
+    weights = np.fromfile(file, np.uint8) if os.path.exists(file) else np.empty(0, np.uint8)
+    return weights, hashlib.sha256(weights).digest()
+
+
+class Place:
+    """Where the weights of all products lie, each in its turn."""
+
+    def __init__(self, n):
+        self.at, self.has = pages(n), None
+
+    def put(self, product):
+        if self.has != product.key:
+            self.at[:len(product.weights)] = product.weights
+            self.has = product.key
+            product.run()
+
+
+class Product:
+    """A library that runs, and the numbers of its steps that count."""
+
+    def __init__(self, runs, path, at):
+        self.watch, self.at = Watch(), at
+        self.weights, self.key = weights_of(path)
+        callback = ctypes.cast(runs.watch.watch, ctypes.c_void_p)
+        run = engines.load_tvmcc(path, runs.feeds, runs.outs, 1, arena=runs.arena, instrument=(callback, self.watch),
+                                 weights=runs.place.at)
 
         def watched():
             run()
-            self.watch.watch_end_of_run(ctypes.byref(w))
-        return watched, w, at
+            runs.watch.watch_end_of_run(ctypes.byref(self.watch))
+        self.run = watched
+
+
+class Runs:
+    """Products that take turns, with weights at one place: where they lie moves a kernel by up to a fifth."""
+
+    def __init__(self, watch, feeds, outs):
+        self.watch, self.feeds, self.outs = watch, feeds, outs
+        self.arena, self.place = pages(1 << 26), Place(1 << 26)
 
     def turns(self, products, rounds, seconds):
         """Least microseconds of each, of the steps that count together."""
-        for _, w, _ in products:
-            ctypes.memset(ctypes.byref(w), 0, ctypes.sizeof(w))
-        for _ in range(rounds):
-            for run, _, _ in products:
-                operators.turn(run, seconds)
-        return [sum(w.least[i] for i in at) * 1e6 for _, w, at in products]
+        for p in products:
+            ctypes.memset(ctypes.byref(p.watch), 0, ctypes.sizeof(p.watch))
+        for i in range(rounds):
+            for p in products if i % 2 else products[::-1]:
+                self.place.put(p)
+                operators.turn(p.run, seconds)
+        return [sum(p.watch.least[i] for i in p.at) * 1e6 for p in products]
 
 
 # ---- the search ----------------------------------------------------------------------------------------
@@ -202,15 +247,15 @@ def points(first, found, best):
 def search(shape, runs, options):
     """(text, microseconds, product) of the points, sorted; the default's text is empty."""
     names, at = shape.steps(shape.a.tvmcc, options)
-    kernel = names[at[-1]]
+    kernel = [names[i] for i in at if not names[i].startswith("layout_transform")][-1]  # it may have one on either side
     prefix, found = shape.space(kernel, options)
-    products, refused = {"": runs.load(*shape.product(shape.a.tvmcc, options))}, 0
+    products, refused = {"": Product(runs, *shape.product(shape.a.tvmcc, options))}, 0
 
     def add(texts):
         nonlocal refused
         for text in texts:
             try:
-                products.setdefault(text, runs.load(*shape.product(shape.a.tvmcc, options, prefix + text)))
+                products.setdefault(text, Product(runs, *shape.product(shape.a.tvmcc, options, prefix + text)))
             except RuntimeError:
                 refused += 1
 
@@ -229,9 +274,9 @@ def measure(a, watch, case, counts):
     with open(source, "wb") as out:
         out.write(model.SerializeToString())
     shape, runs = Shape(a, source, counts), Runs(watch, feeds, outs)
-    last = [(text, runs.load(*shape.product(a.tvmcc))) for text in ("default", "copy")]
+    last = [(text, Product(runs, *shape.product(a.tvmcc))) for text in ("default", "copy")]
     if a.than:
-        last.append(("than", runs.load(*shape.product(a.than))))
+        last.append(("than", Product(runs, *shape.product(a.than))))
     tried = refused = 0
     for options in ([], ["-fno-winograd"]) if not a.no_search else []:
         if options and not any("winograd" in k for k in shape.steps(a.tvmcc)[0]):

@@ -13,8 +13,6 @@ network by some per cent, so all products find theirs at one place, in pages of 
 import argparse
 import ctypes
 import difflib
-import hashlib
-import mmap
 import os
 import re
 import statistics
@@ -27,32 +25,6 @@ import numpy as np
 import engines
 import shapes
 
-HUGE = 2 << 20
-
-
-def pages(n):
-    """Memory in large pages, where there are any."""
-    m = mmap.mmap(-1, (n // HUGE + 2) * HUGE)
-    m.madvise(mmap.MADV_HUGEPAGE)
-    bytes_ = np.frombuffer(m, np.uint8)
-    bytes_ = bytes_[-bytes_.ctypes.data % HUGE:]
-    bytes_[:] = 0
-    return bytes_
-
-
-class Place:
-    """Where the weights of all products lie, each in its turn."""
-
-    def __init__(self, n):
-        self.at, self.has = pages(n), None
-
-    def put(self, product):
-        if self.has != product.key:
-            self.at[:len(product.weights)] = product.weights
-            self.has = product.key
-            product.run()
-
-
 class Product:
     def __init__(self, a, tool, model, tag):
         folder, name = os.path.join(a.work, a.mcpu, tag), os.path.basename(model)[:-len(".onnx")]
@@ -61,9 +33,8 @@ class Product:
         shapes.tvmcc(tool, model, "-mcpu=" + a.mcpu, "-fno-cache", "-fweights=file", "-o", self.path)
         plan = shapes.tvmcc(tool, model, "-mcpu=" + a.mcpu, "--emit=plan", "-o", "-")
         self.names = re.findall(r"^ *call @(\S+?)\(", plan, re.M)
-        file = os.path.join(folder, name + ".weights")
-        self.weights = np.fromfile(file, np.uint8) if os.path.exists(file) else np.empty(0, np.uint8)
-        self.key, self.turns = hashlib.sha256(self.weights).digest(), []
+        self.weights, self.key = shapes.weights_of(self.path)
+        self.turns = []
 
     def load(self, feeds, outs, arena, place, watch):
         self.watch = shapes.Watch()
@@ -103,7 +74,7 @@ def compare(a, model, watch):
     feeds = {k[len("in."):]: z[k] for k in z.files if k.startswith("in.")}
     outs = [k[len("out."):] for k in z.files if k.startswith("out.")]
     made = [Product(a, tool, model, tag) for tool, tag in ((a.tvmcc, "now"), (a.than, "than"), (a.tvmcc, "copy"))]
-    place, arena = Place(max(len(p.weights) for p in made)), pages(a.arena << 20)
+    place, arena = shapes.Place(max(len(p.weights) for p in made)), shapes.pages(a.arena << 20)
     for p in made:
         p.load(feeds, outs, arena, place, watch)
     for i in range(a.turns + 1):
