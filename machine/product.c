@@ -55,17 +55,21 @@ double depthwise_floats_cycles(double macs, int64_t lanes)
     return macs / (double)lanes * TAP;
 }
 
-/* Instructions that start, then storing 32 bytes or loading these.  Measured of 2x2 and 4x4 with
- * AVX2: Cascade Lake 1.0 and 2.3 cycles, Zen 5 0.7 and 1.4, of several groups 1.6 and 2.4; with
- * AVX-512, of several groups, Cascade Lake 2.4 and 5, Zen 5 0.9 and 1.1 to 2.7.  llvm-mca (LLVM 19)
- * of 4x4 with AVX2, the mean of both ways: Haswell 2.1, Skylake 1.75, Zen 3 and 4 1.3; of 2x2
+/* Instructions that start, sums of vectors of 64 bytes, then storing 32 bytes or loading these.
+ * Measured of 2x2 and 4x4 with AVX2: Cascade Lake 1.0 and 2.3 cycles, Zen 5 0.7 and 1.4, of several
+ * groups 1.6 and 2.4; with AVX-512, of several groups, Cascade Lake 2.4 and 5, Zen 5 0.9 and 1.1 to
+ * 2.7.  By whole kernels of 4x4, Zen 4: AVX2 1.8, AVX-512 of several groups 4.5.  llvm-mca (LLVM
+ * 19) of 4x4 with AVX2, the mean of both ways: Haswell 2.1, Skylake 1.75, Zen 3 and 4 1.3; of 2x2
  * Haswell 1.9, whose additions they are, Zen 4 0.9. */
 double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile, bool within)
 {
     const double BEGUN_2X2 = 2.6, BEGUN_4X4 = 8.4, WITHIN = 9.5, MOVE = 0.35, ADDITIONS = 1.9;
-    double       begun = (tile == 2 ? BEGUN_2X2 : BEGUN_4X4) + (within ? WITHIN : 0);
+    double       sums = tile == 2 ? BEGUN_2X2 : BEGUN_4X4, wide = (double)(lanes * 4) / 32;
+    double       begun = (sums + (within ? WITHIN : 0)) / m->issue;
 
-    return fmax(begun / m->issue + MOVE * (double)(lanes * 4) / 32, ADDITIONS / m->adds);
+    if (lanes * 4 >= 64)
+        begun = fmax(begun, sums / m->wide_units);
+    return fmax(begun + MOVE * wide, ADDITIONS / m->adds);
 }
 
 double winograd_way(int64_t cells)

@@ -136,9 +136,15 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
  * load, and while a line comes in, L1 serves none.  25x1 takes 16.5 cycles where units take 12.5,
  * 12x2 no more than those (Winograd's products, 128 and 256 channels, Cascade Lake).
  * tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */
+enum { ASKS = 2 };
+
+double asked_cycles(const Machine *m, double bytes)
+{
+    return ASKS * bytes / LINE / m->loads;
+}
+
 double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
 {
-    enum { ASKS = 2 };
     int64_t most = tile_pixels_most(m, lanes, nv), tiles = most < 1 ? 0 : ceil_div(pixels, most);
     double  p = (double)pixels, units = p * (double)nv / fma_rate(m, lanes);
     double  weights = (double)(tiles * nv), lines = weights * (double)(lanes * 4) / LINE;

@@ -200,7 +200,8 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w) * product_cost(s->c, d->data, d->weight, width, true);
-    bool whole = d->group_in % width == 0 && group_out % width == 0;
+    bool whole = (d->group_in % width == 0 && group_out % width == 0) ||
+                 conv2d_groups_within(d->group_in, group_out, width);
 
     if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && whole)
         cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, k, width));

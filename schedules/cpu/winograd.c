@@ -217,7 +217,9 @@ static double winograd_ways(const int64_t a[2])
 
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
  * for L2 where a block's v and m do not stay in L1 beside the weights: pieces of a few lines, which
- * nobody asks for ahead. */
+ * nobody asks for ahead.  While products read one cell of v after the other they store as many of
+ * m, so that each comes back after half of the others.  Weights come for the first time after all
+ * of the image and the result, before the products or, where they are asked for, beside them. */
 static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -230,21 +232,28 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double  w = group_weights(z);
     int64_t tile = (z->a[0] > z->a[1] ? z->a[0] : z->a[1]) - 2;
     double  cell = winograd_group_cell_cycles(at, z->lanes, tile, z->within) * winograd_ways(z->a);
+    bool    feeds = feeds_weights(at, z, cut);
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at)) {
-        double between = w / parts + v + m;
-        Time   weights = moved_time(at, w, 0, between);
+        double others = w / parts / 2;
+        Time   weights = moved_time(at, w, 0, w / parts + v + m);
 
-        weights = feeds_weights(at, z, cut) ? time_ahead(weights) : time_times(at->apart, weights);
-        t = moved_time(at, at->apart * (v + m) * parts, v + m * parts, between);
+        weights = feeds ? time_ahead(weights) : time_times(at->apart, weights);
+        t = moved_time(at, at->apart * v * parts, v, v + m / 2 + others);
+        t = time_beside(t, moved_time(at, at->apart * m * parts, m * parts, m + v / 2 + others));
         t = time_beside(t, weights);
     }
     t.compute = (1 - ends) * block_products(at, z, cut, false) +
-                ends * block_products(at, z, cut, true) + cells * (c + vectors) * cell;
+                ends * block_products(at, z, cut, true) + cells * (c + vectors) * cell +
+                (feeds ? asked_cycles(at, w) : 0);
+    double all = divided((double)(blocks * groups) * time_cycles(at, t), groups);
+    double image = (double)(z->n * z->rows * z->cols * z->m[0] * z->m[1]) * 2 * bytes;
+
     w *= (double)groups;
-    Time all = moved_time(at, w, 0, w);
-    return divided((double)(blocks * groups) * time_cycles(at, t), groups) + time_traffic(all);
+    Time first = moved_time(at, w, 0, w + image * (double)(z->o / z->lanes));
+    return feeds ? time_cycles(at, time_beside(time_compute(all), time_ahead(first)))
+                 : all + time_traffic(first);
 }
 
 /* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each

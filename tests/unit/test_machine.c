@@ -38,6 +38,20 @@ static void test_fed(void)
     /* units that are half as fast leave twice as much */
     m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
     CHECK(fed_step_cycles(&m, 16, 25, 1) == 25);
+    CHECK(asked_cycles(&m, 640) == 10);
+    end();
+}
+
+/* Transforms of groups: as many instructions as start, of vectors of 64 bytes as many sums as there
+ * are units for. */
+static void test_group_transforms(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
+    CHECK(winograd_group_cell_cycles(&m, 8, 4, false) == 8.4 / 6 + 0.35);
+    CHECK(winograd_group_cell_cycles(&m, 16, 4, false) == 8.4 / 2 + 0.7);
+    CHECK(winograd_group_cell_cycles(&m, 16, 4, true) == 8.4 / 2 + 0.7);
+    CHECK(winograd_group_cell_cycles(&m, 16, 2, true) == (2.6 + 9.5) / 6 + 0.7);
     end();
 }
 
@@ -466,6 +480,7 @@ int main(void)
     RUN(test_moved_time);
     RUN(test_plain_rows);
     RUN(test_short_sums);
+    RUN(test_group_transforms);
     RUN(test_tables_agree);
     RUN(test_known);
     RUN(test_gpus);
