@@ -277,7 +277,8 @@ Time time_beside(Time a, Time b);
 double time_traffic(Time t);
 /* All of it, with what overlaps. */
 double time_cycles(const Machine *m, Time t);
-/* The longer of two that go on at the same time, though not wholly: so much of the other one shows. */
+/* The longer of two that go on at the same time, though not wholly: so much of the other one shows.
+ */
 double overlap(double a, double b, double shows);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
