@@ -284,7 +284,20 @@ def contrib():
     ms("embed_layer_norm", "EmbedLayerNormalization", "i t w p s g b m", ids, "y c", inits=tables)
 
 
+def volumes():
+    """Each slice of a result by itself, those with the same taps as one batch (small pictures), taps added (more than 64 slices)."""
+    conv = lambda *k, **a: node("Conv", *k, **a)
+    case("volume_slices", [conv("x w b", "a", pads=[2, 1, 0, 1, 1, 1]), conv("x w", "c", strides=[3, 2, 1], pads=[1, 0, 0, 3, 0, 0]),
+                           conv("x w", "d", dilations=[2, 1, 1], pads=[3, 1, 1, 2, 1, 1]), conv("x w", "e", strides=[2, 1, 1], dilations=[3, 1, 1],
+                                                                                               pads=[6, 0, 0, 4, 0, 0])],
+         {"x": f(2, 2, 5, 7, 6)}, "a c d e", w=f(3, 2, 3, 2, 2) / 4, b=f(3))
+    case("volume_batches", [conv("x w b", "a", pads=[1, 1, 1, 1, 1, 1]), conv("x w", "c", strides=[2, 1, 1], pads=[2, 1, 1, 2, 1, 1]),
+                            conv("x w", "d", dilations=[2, 1, 1], pads=[2, 1, 1, 2, 1, 1])],
+         {"x": f(2, 2, 8, 2, 2)}, "a c d", w=f(5, 2, 3, 3, 3) / 8, b=f(5))
+    case("volume_long", [conv("x w", "a", pads=[1, 0, 0, 1, 0, 0])], {"x": f(1, 2, 66, 2, 3)}, "a", w=f(2, 2, 3, 1, 2) / 2)
+
+
 if __name__ == "__main__":
-    for family in (elements, state, patches, deformed, attention, signals, forms, trees, learned, chance, contrib):
+    for family in (elements, state, patches, deformed, attention, signals, forms, trees, learned, chance, contrib, volumes):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
