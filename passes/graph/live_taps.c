@@ -8,7 +8,13 @@
  * their ends. Row k reads rows y*stride + k*dilation - top of the image for rows y of the result;
  * where none of these exists, its products are zeros.  First and last rows go, as far as the
  * padding does not become negative, and where one is left the dilation too.  Weights that are no
- * constants are cut at run time. */
+ * constants are cut at run time.
+ *
+ * Where the kernel is then as large as the image, images are rows of a product:
+ *
+ *   nn.conv2d(%x, const @w)                                                   // %x: 4 224 1 1, @w:
+ * 1113 224 1 1
+ *     -> reshape(nn.dense(reshape(%x), const @w')) */
 #include "passes/graph/graph.h"
 
 #include <string.h>
@@ -57,11 +63,33 @@ static const Expr *cut(Ctx *c, const Expr *w, const Taps t[2])
     return make1(c, "strided_slice", w, a, w->loc);
 }
 
+/* The product of rows that a kernel of the size of its images makes; NULL: it is none.  A cell of
+ * one image stays what it is, whose neighbours are images. */
+static const Expr *product(Ctx *c, const Expr *e)
+{
+    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+    const Expr        *x = call_arg(e, 0), *w = call_arg(e, 1);
+    int64_t            d[4], k[4], out[4];
+
+    for (uint32_t i = 0; i < 4; i++)
+        if (!type_dim(x->type, i, &d[i]) || !type_dim(w->type, i, &k[i]) ||
+            !type_dim(e->type, i, &out[i]))
+            return NULL;
+    if ((d[0] < 2 && d[2] * d[3] < 2) || a->groups != 1 || *a->out_dtype || !is_float(e) ||
+        out[2] != 1 || out[3] != 1 || k[2] != d[2] || k[3] != d[3] || a->padding.at[0] ||
+        a->padding.at[1])
+        return NULL;
+    x = make_reshape(c, x, 2, (int64_t[]){d[0], d[1] * d[2] * d[3]}, e->loc);
+    w = make_reshape(c, w, 2, (int64_t[]){k[0], k[1] * k[2] * k[3]}, e->loc);
+    e = x && w ? make2(c, "nn.dense", x, w, ATTRS_NEW(c, DenseAttrs), e->loc) : NULL;
+    return e ? make_reshape(c, e, 4, out, e->loc) : NULL;
+}
+
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
 {
     const Conv2dAttrs *a;
     Conv2dAttrs       *now;
-    const Expr        *w;
+    const Expr        *w, *rows;
     Taps               t[2];
     bool               less = false;
 
@@ -85,13 +113,14 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
         less |= t[i].n < k;
     }
     if (!less)
-        return e;
+        return (rows = product(c, e)) ? rows : e;
     now = ATTRS_COPY(c, Conv2dAttrs, e);
     now->padding = ints_dup(c, (int64_t[]){t[0].lo, t[1].lo, t[0].hi, t[1].hi}, 4);
     now->dilation = ints_dup(c, (int64_t[]){t[0].dilation, t[1].dilation}, 2);
     now->kernel_size = ints_dup(c, (int64_t[]){t[0].n, t[1].n}, 2);
     w = cut(c, w, t);
-    return w ? make2(c, "nn.conv2d", call_arg(e, 0), w, now, e->loc) : NULL;
+    e = w ? make2(c, "nn.conv2d", call_arg(e, 0), w, now, e->loc) : NULL;
+    return e && (rows = product(c, e)) ? rows : e;
 }
 
 const Module *live_taps(Ctx *c, const Module *m)
