@@ -136,8 +136,9 @@ def pool_of(rt, threads):
     return ctypes.c_void_p(POOLS[threads].ctypes.data)
 
 
-def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None, weights=None):
-    """instrument: a callback and what it is called with; weights: memory where they lie, not in their file."""
+def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None, weights=None, ports=None):
+    """instrument: a callback and what it is called with; weights: memory where they lie, not in their file; ports: memory
+    where inputs and results lie."""
     import numpy as np
     rt, model = ctypes.CDLL(os.environ["TVMCC_RUNTIME"]), Model()
     for name in ("tvmrt_arena_bytes", "tvmrt_pool_bytes"):
@@ -155,13 +156,20 @@ def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None, weights=
         params.instrument, params.instrument_user = instrument[0], ctypes.addressof(instrument[1])
     if threads > 1:
         rt.tvmrt_pool_use(pool_of(rt, threads), ctypes.byref(params))
-    kinds = {0: "i", 1: "u", 2: "f", 6: "b"}
+    kinds, used = {0: "i", 1: "u", 2: "f", 6: "b"}, 0
+
+    def room(n):
+        nonlocal used
+        if ports is None or used + n > ports.nbytes:
+            return aligned(n)
+        used += -(-n // 64) * 64
+        return ports[used - -(-n // 64) * 64:][:n]
 
     def tensors(n, infos):
         made = []
         for t in (infos[i] for i in range(n)):
             dtype = np.dtype(f"{kinds[t.code]}{t.bits // 8}")
-            made.append(aligned(t.bytes).view(dtype).reshape([t.dims[i] for i in range(t.ndim)]))
+            made.append(room(t.bytes).view(dtype).reshape([t.dims[i] for i in range(t.ndim)]))
         return made, (ctypes.c_void_p * n)(*[m.ctypes.data for m in made])
 
     ins, in_at = tensors(info.counts[0], info.inputs)

@@ -7,8 +7,8 @@ WORDs choose the shapes whose name contains one of them.  Each shape is a model 
 convolution between two others as networks have them; what stands around it, and layouts at the model's ends, does
 not count.  `tvmcc opt --space` says what a rule chooses among.  Each candidate of each decision is compiled by a
 tuning log that names it, the others as the estimates then have them; then products of those that were the best of
-their decision.  All run in turns in one process, on one thread, with one arena and one place for weights, in pages of
-2 MiB where there are any; a figure is the least processor time.  The best ones run again in longer turns, beside the
+their decision.  All run in turns in one process, on one thread, with one place for all data, in pages of 2 MiB where
+there are any; a figure is the least processor time.  The best ones run again in longer turns, beside the
 default and a copy of it, whose ratio says what a difference means.
 
 --than names another tvmcc, whose default stands beside; --no-search: only these two.
@@ -201,7 +201,7 @@ class Product:
         self.weights, self.key = weights_of(path)
         callback = ctypes.cast(runs.watch.watch, ctypes.c_void_p)
         run = engines.load_tvmcc(path, runs.feeds, runs.outs, 1, arena=runs.arena, instrument=(callback, self.watch),
-                                 weights=runs.place.at)
+                                 weights=runs.place.at, ports=runs.ports)
 
         def watched():
             run()
@@ -210,11 +210,11 @@ class Product:
 
 
 class Runs:
-    """Products that take turns, with weights at one place: where they lie moves a kernel by up to a fifth."""
+    """Products that take turns, with all their data at one place: where these lie moves a kernel by up to a fifth."""
 
     def __init__(self, watch, feeds, outs):
         self.watch, self.feeds, self.outs = watch, feeds, outs
-        self.arena, self.place = pages(1 << 26), Place(1 << 26)
+        self.arena, self.ports, self.place = pages(1 << 26), pages(1 << 25), Place(1 << 26)
 
     def turns(self, products, rounds, seconds):
         """Least microseconds of each, of the steps that count together."""
