@@ -16,23 +16,29 @@
 
 enum { FIRST_DOT = 61, FIRST_WARP = 80 }; /* sm_61, sm_80 */
 
-static const struct {
-    const char *name;
-    uint32_t    caps;
-} gpus[] = {
-#define GPU(name, warp, dot) {name, dot},
+static const AmdGpu gpus[] = {
+#define GPU(name, warp, dot) {name, warp, dot},
 #include "backends/llvm/gpu.def"
 #undef GPU
+    {0},
 };
+
+const AmdGpu *amd_gpu(const char *name)
+{
+    const AmdGpu *g = gpus;
+
+    while (name && g->name && strcmp(g->name, name) != 0)
+        g++;
+    return name ? g : gpus;
+}
 
 uint32_t gpu_caps(Arch arch, const char *gpu)
 {
     uint32_t      caps = CAP_FMA | CAP_F16C | CAP_F16D | CAP_F64 | CAP_FP | CAP_ROUND;
     unsigned long sm = arch == ARCH_NVPTX ? strtoul(gpu + strlen("sm_"), NULL, 10) : 0;
 
-    for (uint32_t i = 0; arch == ARCH_AMDGPU && i < COUNT(gpus); i++)
-        if (!strcmp(gpus[i].name, gpu))
-            caps |= gpus[i].caps;
+    if (arch == ARCH_AMDGPU)
+        caps |= amd_gpu(gpu)->caps;
     return caps | (sm >= FIRST_DOT ? CAP_DOT : 0) | (sm >= FIRST_WARP ? CAP_WARP : 0);
 }
 

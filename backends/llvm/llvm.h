@@ -363,7 +363,15 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 
 /* ---- gpu.c, and what gpu.h has -------------------------------------------------------------------------------------- */
 
-uint32_t gpu_caps(Arch arch, const char *gpu);
+/* A row of gpu.def; the one behind the last has no name. */
+typedef struct {
+    const char *name;
+    uint32_t    warp, caps;
+} AmdGpu;
+
+/* NULL: the first.  Of another name: the one behind the last. */
+const AmdGpu *amd_gpu(const char *name);
+uint32_t      gpu_caps(Arch arch, const char *gpu);
 /* What kernels for that GPU, the least of a target's, have of functions and instructions. */
 void gpu_functions(Ctx *c, Target *t, Arch arch);
 /* How kernels for a device become what its driver loads. */

@@ -11,37 +11,21 @@
 
 enum { AS_IT_HAS = 1, WIDE = 64 }; /* threads of a warp: as the GPU's; of most */
 
-static const struct {
-    const char *name;
-    uint32_t    warp;
-} gpus[] = {
-#define GPU(name, warp, dot) {name, warp},
-#include "backends/llvm/gpu.def"
-#undef GPU
-};
-
-static uint32_t number_of(const char *gpu)
-{
-    for (uint32_t i = 0; i < COUNT(gpus); i++)
-        if (!strcmp(gpus[i].name, gpu))
-            return i;
-    return COUNT(gpus);
-}
-
 static bool comes_before(const char *a, const char *b)
 {
-    return number_of(a) > number_of(b);
+    return amd_gpu(a) > amd_gpu(b);
 }
 
 static bool word(Ctx *c, Target *t, const char *name, const char *value)
 {
-    const char *known[COUNT(gpus)], *near;
+    const AmdGpu *first = amd_gpu(NULL), *g = amd_gpu(value);
+    const char  **known = NEW_ARRAY(c->scratch, const char *, (size_t)(g - first) + 1), *near;
 
-    if (number_of(value) < COUNT(gpus))
+    if (g->name)
         return device_add_arch(c, t, value, comes_before);
-    for (size_t i = 0; i < COUNT(gpus); i++)
-        known[i] = gpus[i].name;
-    near = str_closest(value, known, COUNT(gpus));
+    for (g = first; g->name; g++)
+        known[g - first] = g->name;
+    near = str_closest(value, known, (size_t)(g - first));
     error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no GPU that code objects are made for", name, value);
     diag_hint(c->diags, near ? "did you mean '%s'?" : "gfx90a is an MI200, gfx942 an MI300%s",
               near ? near : "");
@@ -57,7 +41,7 @@ static bool canonical(Ctx *c, Target *t, StrBuf *text)
         device_add_arch(c, t, "gfx90a", comes_before);
     for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++) {
         str_printf(text, " -mcpu=%s", gpu);
-        least = gpus[number_of(gpu)].warp > least ? gpus[number_of(gpu)].warp : least;
+        least = amd_gpu(gpu)->warp > least ? amd_gpu(gpu)->warp : least;
     }
     if (t->warp != AS_IT_HAS && t->warp != WIDE && t->warp != least)
         return error_at(c, E_TARGET, NO_LOC, "a warp of these GPUs has %s64 threads, not %u",
