@@ -1,6 +1,7 @@
 /* Cycles of whole products on one core, for passes that choose among algorithms: multiply-adds or
  * other work in vectors, beside the weights on their way from memory.  And those of a step of a
  * matrix product over all of its rows, by which a rule chooses its tile. */
+#include "ir/tir/tir.h"
 #include "machine/machine.h"
 
 #include <math.h>
@@ -89,8 +90,6 @@ double panel_copy_cycles(const Machine *m, double cells)
 {
     return 2 * cells * 4 / (m->l2_rate / 2);
 }
-
-enum { LINE = 64 };
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
@@ -198,7 +197,7 @@ double pieces_cycles(const Machine *m, double rows, double n, double k, double a
     RegTile t = product_tile(m, rows);
     int64_t stride = (int64_t)n * 4;
     double  piece = (double)t.nv * m->vector_bytes, tiles = ceil(rows / (double)t.pixels);
-    double  lines = k * (piece + (stride % LINE ? LINE : 0)); /* of a panel */
+    double  lines = k * (piece + (stride % CACHE_LINE ? CACHE_LINE : 0)); /* of a panel */
     double  panels = n * 4 / piece;
 
     /* A copy would read them once, too; pieces next to each other; a panel that stays in L1. */

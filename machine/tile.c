@@ -4,9 +4,8 @@
  * vectors and p numbers, and makes p*nv multiply-adds, two a cycle where a vector is as wide as a
  * unit.  Each sum waits for itself, so a step takes no less than that latency.  The forms below
  * agree on that and differ in what else was measured for them. */
+#include "ir/tir/tir.h"
 #include "machine/machine.h"
-
-enum { LINE = 64 }; /* bytes, of the first cache */
 
 static double larger(double a, double b)
 {
@@ -129,7 +128,7 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
 {
     enum { LEAST = 6 };
 
-    return (double)(pixels * LINE) >= LEAST * fma_rate(m, lanes) * (double)(lanes * 4);
+    return (double)(pixels * CACHE_LINE) >= LEAST * fma_rate(m, lanes) * (double)(lanes * 4);
 }
 
 /* Two pixels of a tile ask for each line of weights that comes later (codegen_prim.c), which is a
@@ -140,15 +139,15 @@ enum { ASKS = 2 };
 
 double asked_cycles(const Machine *m, double bytes)
 {
-    return ASKS * bytes / LINE / m->loads;
+    return ASKS * bytes / CACHE_LINE / m->loads;
 }
 
 double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
 {
     int64_t most = tile_pixels_most(m, lanes, nv), tiles = most < 1 ? 0 : ceil_div(pixels, most);
     double  p = (double)pixels, units = p * (double)nv / fma_rate(m, lanes);
-    double  weights = (double)(tiles * nv), lines = weights * (double)(lanes * 4) / LINE;
-    double  loads = (p + weights + ASKS * lines) / m->loads + lines + p * 4 / LINE;
+    double  weights = (double)(tiles * nv), lines = weights * (double)(lanes * 4) / CACHE_LINE;
+    double  loads = (p + weights + ASKS * lines) / m->loads + lines + p * 4 / CACHE_LINE;
 
     return larger(larger(tile_step_cycles(m, lanes, pixels, nv), units), loads);
 }
@@ -171,12 +170,17 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
     return (larger(step, m->latency) + waits(m, lanes, fma)) * (double)tiles;
 }
 
-/* L2 delivers weights at two thirds of what it can, as to recurrent networks: 40 to 663 channels,
- * 9x9 on 4x4, took 1.2 times as long in 16 strips of a pixel each, with a third of the products
- * (Zen 5). */
+/* Cycles of so many bytes of weights from L2, which delivers them at two thirds of what
+ * it can, to recurrent networks, too: 40 to 663 channels, 9x9 on 4x4, took 1.2 times as long in 16
+ * strips of a pixel each, with a third of the products (Zen 5). */
+static double weights_cycles(const Machine *m, double bytes)
+{
+    return bytes / (m->l2_rate * 2 / 3);
+}
+
 double strip_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles)
 {
-    double read = (double)(tiles * nv * lanes * 4) / (m->l2_rate * 2 / 3);
+    double read = weights_cycles(m, (double)(tiles * nv * lanes * 4));
 
     return larger(conv_step_cycles(m, lanes, pixels, nv, tiles), read);
 }
@@ -185,7 +189,7 @@ double strip_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_
 double written_cycles(const Machine *m, int64_t lanes, const WrittenLine *w, int64_t nv)
 {
     double vectors = (double)(w->taps * nv * w->tiles), rate = fma_rate(m, lanes);
-    double read = vectors * (double)(lanes * 4) / (m->l2_rate * 2 / 3);
+    double read = weights_cycles(m, vectors * (double)(lanes * 4));
     double units = larger(w->madds * (double)nv / rate, w->madds / m->loads + vectors / rate);
 
     return larger(larger(units, read), (double)(w->tiles * w->chain) * m->latency);
@@ -298,11 +302,9 @@ double dot_step_cycles(const Machine *m, uint32_t ops, int64_t pixels, int64_t m
 
 /* ---- recurrent networks ---------------------------------------------------------------------------- */
 
-/* Weights come from L2, at two thirds of what it can deliver. */
 double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_t bytes)
 {
-    double fma = (double)(vectors * rows) / 2,
-           load = (double)(vectors * bytes) / (m->l2_rate * 2 / 3);
+    double fma = (double)(vectors * rows) / 2, load = weights_cycles(m, (double)(vectors * bytes));
 
     return larger(larger(fma, load), m->latency);
 }

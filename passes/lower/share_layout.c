@@ -104,7 +104,7 @@ static double cells_read(const Kernel *k, uint32_t param)
 static bool costs_little(const Kernels *k, const User *few, const User *all, const Const *data)
 {
     Machine m = machine_of(k->target);
-    double  lines = cells_read(few->kernel, few->param) * (double)limit_line_bytes(&m);
+    double  lines = cells_read(few->kernel, few->param) * CACHE_LINE;
     Time    t = level_time(&m, LEVEL_MEMORY, (double)data->data.n);
 
     t.compute = (double)all->kernel->macs / ((double)m.fma_bytes / dtype_bytes(data->type->dtype));
