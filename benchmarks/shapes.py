@@ -8,8 +8,8 @@ convolution between two others as networks have them; what stands around it, and
 not count.  `tvmcc opt --space` says what a rule chooses among.  Each candidate of each decision is compiled by a
 tuning log that names it, the others as the estimates then have them; then products of those that were the best of
 their decision.  All run in turns in one process, on one thread, with one place for all data, in pages of 2 MiB where
-there are any; a figure is the least processor time.  The best ones run again in longer turns, beside the
-default and a copy of it, whose ratio says what a difference means.
+there are any; a figure is processor time.  The best ones run again in longer turns, beside the default and a copy
+of it, whose ratio says what a difference means.
 
 --than names another tvmcc, whose default stands beside; --no-search: only these two.
 """
@@ -20,6 +20,7 @@ import itertools
 import mmap
 import os
 import re
+import statistics
 import subprocess
 import sys
 
@@ -217,14 +218,16 @@ class Runs:
         self.arena, self.ports, self.place = pages(1 << 26), pages(1 << 25), Place(1 << 26)
 
     def turns(self, products, rounds, seconds):
-        """Least microseconds of each, of the steps that count together."""
-        for p in products:
-            ctypes.memset(ctypes.byref(p.watch), 0, ctypes.sizeof(p.watch))
+        """Microseconds of each, of the steps that count together: the least of the first, and medians of the turns'
+        ratios, since a core may run quicker for a moment."""
+        took = [[] for _ in products]
         for i in range(rounds):
-            for p in products if i % 2 else products[::-1]:
+            for p, times in list(zip(products, took))[::1 if i % 2 else -1]:
                 self.place.put(p)
+                ctypes.memset(ctypes.byref(p.watch), 0, ctypes.sizeof(p.watch))
                 operators.turn(p.run, seconds)
-        return [sum(p.watch.least[i] for i in p.at) * 1e6 for p in products]
+                times.append(sum(p.watch.least[k] for k in p.at) * 1e6)
+        return [min(took[0]) * statistics.median(x / y for x, y in zip(times, took[0])) for times in took]
 
 
 # ---- the search ----------------------------------------------------------------------------------------
@@ -285,7 +288,7 @@ def measure(a, watch, case, counts):
         tried, refused = tried + n, refused + r
         last += [(" ".join([*options, text]), product) for _, text, product in best[:FINAL]]
     us = runs.turns([p for _, p in last], a.turns, 0.01)
-    own, than = min(us[:2]), us[2] if a.than else 0
+    own, than = us[0], us[2] if a.than else 0
     cells = [f"{own:.1f}", f"{us[1] / us[0]:.3f}"]
     if a.than:
         cells += [f"{than:.1f}", f"{own / than:.2f}"]
