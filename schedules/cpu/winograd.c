@@ -203,7 +203,7 @@ static double block_products(const Machine *at, const WinoSizes *z, Cut cut, boo
         for (int k = 0; k < 2; k++) {
             int64_t of = (cut.rows - (i && low)) * (cut.cols - (k && slim));
 
-            if (r[i] * q[k] * of)
+            if (r[i] * q[k] * of > 0)
                 cycles += (double)(r[i] * q[k]) * cell_products(at, z, cut, of);
         }
     return cycles;
