@@ -466,6 +466,8 @@ double products_ns(const Machine *m, int64_t macs);
 /* Nanoseconds of so many multiply-adds, or of reading and writing so many bytes, whichever is more.
  */
 double work_ns(const Machine *m, double macs, double bytes);
+/* ... of reading so many bytes that were read just before. */
+double again_ns(const Machine *m, double bytes);
 /* ... that a second thread saves of a kernel of so many, in which threads meet `meets` times. */
 double second_thread_saves(const Machine *m, double ns, int64_t meets);
 /* What threads cost that meet so often: each waits for the other; that need not meet, at the end.

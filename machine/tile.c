@@ -302,9 +302,12 @@ double dot_step_cycles(const Machine *m, uint32_t ops, int64_t pixels, int64_t m
 
 /* ---- recurrent networks ---------------------------------------------------------------------------- */
 
+/* Weights come from L2, beside the products. */
 double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_t bytes)
 {
-    double fma = (double)(vectors * rows) / 2, load = weights_cycles(m, (double)(vectors * bytes));
+    double fma = (double)(vectors * rows * bytes) / (double)m->fma_bytes,
+           loads = (double)(vectors + rows) / m->loads,
+           l2 = (double)(vectors * bytes) / (m->l2_rate * 2 / 3);
 
-    return larger(larger(fma, load), m->latency);
+    return larger(overlap(larger(fma, loads), l2, m->l2_shows), m->latency);
 }

@@ -24,26 +24,30 @@ bool func_is_parallel(const Func *f)
     return func_scalar(f, TIR_TID, NULL) != NULL;
 }
 
-/* Bytes of an operand that a kernel reads.  Kernels with many phases are recurrent networks, which
- * stream their weights anew in every step. */
-static uint64_t operand_bytes(const Slot *s, int64_t meets)
+/* Bytes of what a kernel reads in each phase, where it has many: those are recurrent networks,
+ * which stream their weights anew in every step. */
+static uint64_t bytes_again(const Slot *s, int64_t meets)
 {
     uint64_t at;
 
-    return s->bytes * (meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? (uint64_t)meets : 1);
+    return meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? s->bytes : 0;
 }
 
 /* What a call takes on one thread, in nanoseconds. */
 static double call_ns(const Machine *m, const Item *it)
 {
     int64_t  meets = func_phases(it->kernel->flat);
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, again = 0;
 
-    for (uint32_t k = 0; k < it->nin; k++)
-        bytes += operand_bytes(it->in[k].slot, meets);
+    for (uint32_t k = 0; k < it->nin; k++) {
+        bytes += it->in[k].slot->bytes;
+        again += bytes_again(it->in[k].slot, meets);
+    }
     for (uint32_t k = 0; k < it->nout; k++)
         bytes += it->out[k].slot->bytes;
     double work = work_ns(m, (double)it->kernel->macs, (double)bytes);
+    double stream = (double)(meets - 1) * again_ns(m, (double)again);
+    work = work > stream ? work : stream;
     return work > it->kernel->by_math ? work : it->kernel->by_math;
 }
 

@@ -4,7 +4,8 @@
  *   fold_init gate -> sum                   sums start from the input's part
  *   %p1 (d, k, g, j) -> (d, j//32, k, g, j%32)     what a tile reads of the weights lies together
  *   compute_at sum %cell.nb; cache_write sum reg   a tile's sums, for as many rows as registers
- * hold
+ *   outline %sum.rows -> @cell                     hold, a function of their own: what the cell's
+ *                                                  functions need would stay in registers, too
  *
  * A step is bound by the stream of the weights.  Threads take one direction each where half of L2
  * holds its weights, so that they need not meet; else they divide the tiles of each step. */
@@ -29,12 +30,22 @@ typedef struct {
     PartPlan of[2];
 } RecurrentPlan;
 
+/* What is reused of a product stays in registers: vectors of weights where rows go outside of them,
+ * or the numbers of the rows.  A rest that is no vector is a loop of its own, which no loop over
+ * vectors can lie outside of. */
+static bool rows_outside(const RecurrentPlan *p, int64_t vectors, int64_t rows)
+{
+    return rows >= vectors || p->units % p->lanes;
+}
+
+/* The most rows of the batch whose sums with so many vectors stay there, too. */
 static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
 {
-    int64_t most = (tile_regs(&p->machine, p->lanes, vectors) - 2) / vectors;
-    int64_t rows = most < p->rows ? most : p->rows;
+    int64_t regs = tile_regs(&p->machine, p->lanes, vectors), rows = p->rows;
 
-    while (rows > 1 && p->rows % rows)
+    while (rows > 1 &&
+           (p->rows % rows ||
+            rows * vectors + (rows_outside(p, vectors, rows) ? vectors : rows) + 1 > regs))
         rows--;
     return rows < 1 ? 1 : rows;
 }
@@ -56,22 +67,42 @@ static double tile_cycles(const RecurrentPlan *p, int64_t gates, int64_t units)
     return cycles * (double)(p->steps * p->directions * p->units * p->rows);
 }
 
+/* May a tile have so many units? */
+static bool may_tile(const RecurrentPlan *p, int64_t gates, int64_t units)
+{
+    /* Threads that divide tiles meet but once a step if all are alike. */
+    bool alike = p->by != DIVIDE_UNITS || (p->units % units == 0 && units < p->units);
+
+    return alike && units <= p->units &&
+           (units / p->lanes * gates <= limit_recurrent_sums(&p->machine) || units == p->lanes);
+}
+
+static int64_t most_units(const RecurrentPlan *p)
+{
+    return limit_recurrent_units(&p->machine) / p->lanes * p->lanes;
+}
+
+/* Cycles of all steps of a product by its best tiles. */
+static double product_cycles(const RecurrentPlan *p, int64_t gates)
+{
+    double best = INFINITY;
+
+    for (int64_t n = most_units(p); n > 0; n -= p->lanes)
+        if (may_tile(p, gates, n))
+            best = fmin(best, tile_cycles(p, gates, n));
+    return isinf(best) ? tile_cycles(p, gates, p->units) : best;
+}
+
 static void decide_tile(Sched *s, RecurrentPlan *p, PartPlan *of, const char *name)
 {
     enum { FEW_TILES = 4 };
-    const Machine *m = &p->machine;
-    double         few = limit_recurrent_few_tiles(m);
-    Candidates     tiles = candidates(s);
+    double     few = limit_recurrent_few_tiles(&p->machine);
+    Candidates tiles = candidates(s);
 
-    for (int64_t n = limit_recurrent_units(m) / p->lanes * p->lanes; n > 0; n -= p->lanes) {
-        /* Threads that divide tiles meet but once a step if all are alike. */
-        bool alike = p->by != DIVIDE_UNITS || (p->units % n == 0 && n < p->units);
-
-        if (alike && n <= p->units &&
-            (n / p->lanes * of->gates <= limit_recurrent_sums(m) || n == p->lanes))
+    for (int64_t n = most_units(p); n > 0; n -= p->lanes)
+        if (may_tile(p, of->gates, n))
             candidate(&tiles, n, 0,
                       tile_cycles(p, of->gates, n) * (p->units < FEW_TILES * n ? few : 1));
-    }
     if (!tiles.of.n)
         candidate(&tiles, p->units, 0, NAN);
     of->tile = pick_factor(s, name, &tiles);
@@ -84,19 +115,19 @@ static void decide_recurrent(Sched *s, void *plan)
     static const char *const tile[] = {"units", "candidates"};
     RecurrentPlan           *p = plan;
     const Machine           *m = &p->machine;
-    int64_t                  macs = p->sums * p->units * p->units * p->rows;
     int64_t                  meets = p->parts[1].host ? 2 : 1;
-    double                   ns = work_ns(m, (double)macs, (double)p->bytes);
-    double                   step = m->ghz * (double)(p->directions * p->steps);
+    double                   cycles = 0, steps = (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
     bool                     near = p->directions > 1 && p->bytes <= room_weights(m);
     Candidates               by = candidates(s);
 
-    candidate(&by, DIVIDE_NOTHING, 0, step * ns);
+    for (uint32_t i = 0; p->parts[i].host; i++)
+        cycles += product_cycles(p, p->of[i].gates);
+    candidate(&by, DIVIDE_NOTHING, 0, cycles);
     if (divides && near)
-        candidate(&by, DIVIDE_DIRECTIONS, 0, step * ns / 2 + m->ghz * apart_ns(m));
+        candidate(&by, DIVIDE_DIRECTIONS, 0, cycles / 2 + m->ghz * apart_ns(m));
     if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
-        candidate(&by, DIVIDE_UNITS, 0, step * (ns / 2 + meeting_ns(m, meets)));
+        candidate(&by, DIVIDE_UNITS, 0, cycles / 2 + steps * m->ghz * meeting_ns(m, meets));
     p->by = (Division)pick_order(s, "divide", &by, words);
     for (uint32_t i = 0; p->parts[i].host; i++)
         decide_tile(s, p, &p->of[i], tile[i]);
@@ -111,23 +142,29 @@ static int64_t gates_of(Sched *s, const char *block)
 
 /* The product of a tile: its sums in registers, all that a unit of its reduction makes written out.
  */
-static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, const char *at)
+static void product_tile(Sched *s, const RecurrentPlan *p, const PartPlan *of, const char *product,
+                         const char *at)
 {
-    bool gates = loop_extent(s, intern_printf(s->c->strings, "%s.g", product)) > 0;
+    bool        gates = loop_extent(s, intern_printf(s->c->strings, "%s.g", product)) > 0;
+    bool        outside = rows_outside(p, of->gates * ceil_div(of->tile, p->lanes), of->together);
+    const char *inner = !gates ? "" : intern_printf(s->c->strings, ", %%%s.g", product);
+    const char *row = intern_printf(s->c->strings, ", %%%s.row", product);
 
     step(s, "compute_at %s %%%s", product, at);
-    if (gates)
-        step(s, "reorder %%%s.k, %%%s.g, %%%s.n, %%%s.j", product, product, product, product);
-    else
-        step(s, "reorder %%%s.k, %%%s.n, %%%s.j", product, product, product);
-    sums_in_registers(s, product, at);
+    step(s, "split %%%s.n by %lld -> %%%s.rows, %%%s.row", product, (long long)of->together,
+         product, product);
+    step(s, "reorder %%%s.rows, %%%s.k%s%s, %%%s.j", product, product, outside ? row : inner,
+         outside ? inner : row, product);
+    sums_in_registers(s, product, intern_printf(s->c->strings, "%s.rows", product));
     step(s, "split %%%s.j by %lld tail=peel -> %%%s.v, %%%s.l", product, (long long)p->lanes,
          product, product);
-    try_step(s, "reorder %%%s.v, %%%s.n, %%%s.l", product, product, product);
+    if (!outside)
+        try_step(s, "reorder %%%s.v, %%%s.row, %%%s.l", product, product, product);
     step(s, "vectorize %%%s.l", product);
-    step(s, "unroll %%%s.v, %%%s.n", product, product);
+    step(s, "unroll %%%s.v, %%%s.row", product, product);
     if (gates)
         step(s, "unroll %%%s.g", product);
+    step(s, "outline %%%s.rows -> @cell", product);
 }
 
 static void part_tiles(Sched *s, const RecurrentPlan *p, const RecurrentPart *part,
@@ -151,7 +188,7 @@ static void part_tiles(Sched *s, const RecurrentPlan *p, const RecurrentPart *pa
         step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u, %%%s.g", h, h, h, h, h);
     else
         step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u", h, h, h, h);
-    product_tile(s, p, part->product, at);
+    product_tile(s, p, of, part->product, at);
     step(s, "split %%%s.u by %lld tail=peel -> %%%s.v, %%%s.l", h, (long long)p->lanes, h, h);
     if (gates) {
         step(s, "reorder %%%s.g, %%%s.l", h, h);
