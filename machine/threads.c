@@ -95,6 +95,11 @@ double apart_ns(const Machine *m)
     return (double)(m->launch_ns + m->sync_ns);
 }
 
+double ns_cycles(const Machine *m, double ns)
+{
+    return m->ghz * ns;
+}
+
 /* A launch costs a third of a microsecond even if nobody comes, which three per cent of the run
  * must cover, and another microsecond until others have. */
 bool worth_launch(const Machine *m, double saved_ns)

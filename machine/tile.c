@@ -307,7 +307,7 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 {
     double fma = (double)(vectors * rows * bytes) / (double)m->fma_bytes,
            loads = (double)(vectors + rows) / m->loads,
-           l2 = (double)(vectors * bytes) / (m->l2_rate * 2 / 3);
+           l2 = weights_cycles(m, (double)(vectors * bytes));
 
     return larger(overlap(larger(fma, loads), l2, m->l2_shows), m->latency);
 }
