@@ -474,8 +474,8 @@ double second_thread_saves(const Machine *m, double ns, int64_t meets);
  */
 double meeting_ns(const Machine *m, int64_t meets);
 double apart_ns(const Machine *m);
-/* Cycles of so many nanoseconds. */
-double ns_cycles(const Machine *m, double ns);
+/* Cycles of work that two threads share, which wait for each other so many nanoseconds. */
+double shared_cycles(const Machine *m, double cycles, double ns);
 /* A run of which so much is saved is worth calling other threads. */
 bool worth_launch(const Machine *m, double saved_ns);
 

@@ -95,9 +95,9 @@ double apart_ns(const Machine *m)
     return (double)(m->launch_ns + m->sync_ns);
 }
 
-double ns_cycles(const Machine *m, double ns)
+double shared_cycles(const Machine *m, double cycles, double ns)
 {
-    return m->ghz * ns;
+    return cycles / 2 + m->ghz * ns;
 }
 
 /* A launch costs a third of a microsecond even if nobody comes, which three per cent of the run

@@ -125,9 +125,9 @@ static void decide_recurrent(Sched *s, void *plan)
         cycles += product_cycles(p, p->of[i].gates);
     candidate(&by, DIVIDE_NOTHING, 0, cycles);
     if (divides && near)
-        candidate(&by, DIVIDE_DIRECTIONS, 0, cycles / 2 + ns_cycles(m, apart_ns(m)));
+        candidate(&by, DIVIDE_DIRECTIONS, 0, shared_cycles(m, cycles, apart_ns(m)));
     if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
-        candidate(&by, DIVIDE_UNITS, 0, cycles / 2 + steps * ns_cycles(m, meeting_ns(m, meets)));
+        candidate(&by, DIVIDE_UNITS, 0, shared_cycles(m, cycles, steps * meeting_ns(m, meets)));
     p->by = (Division)pick_order(s, "divide", &by, words);
     for (uint32_t i = 0; p->parts[i].host; i++)
         decide_tile(s, p, &p->of[i], tile[i]);
