@@ -25,6 +25,7 @@ import numpy as np
 import engines
 import shapes
 
+
 class Product:
     def __init__(self, a, tool, model, tag):
         folder, name = os.path.join(a.work, a.mcpu, tag), os.path.basename(model)[:-len(".onnx")]

@@ -57,12 +57,13 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
 
 /* ---- plain rows ------------------------------------------------------------------------------------ */
 
+#define LOADS_SHOW 0.3 /* of loads beside products */
+
 /* A vector mostly crosses two lines, and cells that lie apart are shuffled together from several;
  * 14 lanes are put together from 8, 4 and 2.  Numbers are spread by a load each.  To multiply-adds,
  * groups of 1 to 10, 3x3 and 4x4 on a Zen 5: 1.7 for 5 outputs of a row, 1.2 of two rows, 1.1 for
  * 10 of two, 1.4 for 3 of seven; with a stride of 2 2.5, 2.0, and 7.3 for one of seven; of 3 and
  * 4 4.3 for 5 of one. */
-#define LOADS_SHOW 0.3 /* beside products */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
                           int64_t steps, int64_t stride)
 {

@@ -116,6 +116,8 @@ double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
 /* ... of tiles that ask for their weights ahead, and whose numbers and weights come from L2 or
  * beyond, in order. */
 double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
+/* Of so many bytes of weights from L2. */
+double weights_cycles(const Machine *m, double bytes);
 /* ... of tiles that wait for loads: what asking for so many weights adds to these. */
 double asked_cycles(const Machine *m, double bytes);
 /* ... and pixels, per multiply-add of a vector, in tiles of at most t.pixels; with what tile_best

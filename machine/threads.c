@@ -70,13 +70,15 @@ double work_ns(const Machine *m, double macs, double bytes)
     return compute > moved ? compute : moved;
 }
 
-/* L2 delivers two thirds of what it can, as in a recurrent cell (state_step_cycles): an LSTM of 64
- * and 128 units reads 100 bytes a nanosecond (Zen 4). */
+/* From L2 as in a recurrent cell (state_step_cycles): an LSTM of 64 and 128 units reads 100 bytes a
+ * nanosecond (Zen 4). */
 double again_ns(const Machine *m, double bytes)
 {
-    Time t = moved_time(m, bytes, 0, bytes);
+    double share[LEVELS];
+    Time   t = moved_time(m, bytes, 0, bytes);
 
-    t.traffic[LEVEL_L2] *= 1.5;
+    cache_shares(m, bytes, share);
+    t.traffic[LEVEL_L2] = weights_cycles(m, share[LEVEL_L2] * bytes);
     return time_traffic(t) / m->ghz;
 }
 

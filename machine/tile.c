@@ -173,7 +173,7 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
 /* Cycles of so many bytes of weights from L2, which delivers them at two thirds of what
  * it can, to recurrent networks, too: 40 to 663 channels, 9x9 on 4x4, took 1.2 times as long in 16
  * strips of a pixel each, with a third of the products (Zen 5). */
-static double weights_cycles(const Machine *m, double bytes)
+double weights_cycles(const Machine *m, double bytes)
 {
     return bytes / (m->l2_rate * 2 / 3);
 }

@@ -12,8 +12,7 @@
  *
  * Where the kernel is then as large as the image, images are rows of a product:
  *
- *   nn.conv2d(%x, const @w)                                                   // %x: 4 224 1 1, @w:
- * 1113 224 1 1
+ *   nn.conv2d(%x, const @w)                          // %x: 4 224 1 1, @w: 1113 224 1 1
  *     -> reshape(nn.dense(reshape(%x), const @w')) */
 #include "passes/graph/graph.h"
 
