@@ -130,6 +130,17 @@ static int64_t live_taps(const Volume *v, int64_t at, int64_t before, int64_t de
     return first;
 }
 
+/* Do all slices of the result see data, none of them padding alone? */
+static bool all_see_data(const Volume *v, int64_t before, int64_t depth)
+{
+    int64_t n;
+
+    for (int64_t i = 0; i < v->out; i++)
+        if (live_taps(v, i, before, depth, &n), !n)
+            return false;
+    return true;
+}
+
 /* [N, runs, C * taps, H, W] of [N, D, C, H, W]: what `n` taps see for `run` slices of the result,
  * the first of them from slice `begin` on; of one slice these lie as they are. */
 static const Expr *seen(const Volume *v, const Expr *x, int64_t begin, int64_t n, int64_t run)
@@ -177,8 +188,6 @@ static const Expr *conv_slices(const Volume *v, const Expr *x, const Expr *w, in
     for (int64_t i = 0, run; x && w && i < v->out; i += run) {
         int64_t k = live_taps(v, i, before, depth, &n), more;
 
-        if (!n) /* padding alone */
-            k = 0, n = 1;
         for (run = 1; batches && i + run < v->out; run++)
             if (live_taps(v, i + run, before, depth, &more) != k || more != n)
                 break;
@@ -215,7 +224,7 @@ const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, cons
     a->channels = d.at[0];
     a->kernel_size = ints_dup(b->c, v.plane.kernel, 2);
     a->out_dtype = out_dtype;
-    if (group == 1 && v.out <= MOST_SLICES)
+    if (group == 1 && v.out <= MOST_SLICES && all_see_data(&v, win->begin[0], build_dim(b, x, 2)))
         return conv_slices(&v, x, w, win->begin[0], a);
     for (int64_t k = 0; k < v.taps; k++) {
         if (!is_live(&v, k, win->begin[0], build_dim(b, x, 2)) && (sum || k < v.taps - 1))

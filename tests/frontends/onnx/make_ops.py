@@ -285,7 +285,8 @@ def contrib():
 
 
 def volumes():
-    """Each slice of a result by itself, those with the same taps as one batch (small pictures), taps added (more than 64 slices)."""
+    """Each slice of a result by itself, those with the same taps as one batch (small pictures), taps added (more than 64 slices, slices
+    that see padding alone)."""
     conv = lambda *k, **a: node("Conv", *k, **a)
     case("volume_slices", [conv("x w b", "a", pads=[2, 1, 0, 1, 1, 1]), conv("x w", "c", strides=[3, 2, 1], pads=[1, 0, 0, 3, 0, 0]),
                            conv("x w", "d", dilations=[2, 1, 1], pads=[3, 1, 1, 2, 1, 1]), conv("x w", "e", strides=[2, 1, 1], dilations=[3, 1, 1],
@@ -295,6 +296,8 @@ def volumes():
                             conv("x w", "d", dilations=[2, 1, 1], pads=[2, 1, 1, 2, 1, 1])],
          {"x": f(2, 2, 8, 2, 2)}, "a c d", w=f(5, 2, 3, 3, 3) / 8, b=f(5))
     case("volume_long", [conv("x w", "a", pads=[1, 0, 0, 1, 0, 0])], {"x": f(1, 2, 66, 2, 3)}, "a", w=f(2, 2, 3, 1, 2) / 2)
+    case("volume_padding", [conv("x w", "a", pads=[3, 1, 1, 3, 1, 1]), conv("x w", "c", strides=[2, 1, 1], pads=[5, 1, 1, 4, 1, 1])],
+         {"x": f(1, 2, 2, 5, 4)}, "a c", w=f(3, 2, 2, 3, 3) / 6)
 
 
 if __name__ == "__main__":
