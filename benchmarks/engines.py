@@ -162,8 +162,8 @@ def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None, weights=
         nonlocal used
         if ports is None or used + n > ports.nbytes:
             return aligned(n)
-        used += -(-n // 64) * 64
-        return ports[used - -(-n // 64) * 64:][:n]
+        at, used = used, used + -(-n // 64) * 64
+        return ports[at:at + n]
 
     def tensors(n, infos):
         made = []

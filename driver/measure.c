@@ -74,6 +74,23 @@ static const char *const names[KERNELS] = {
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
 
+/* So many sums in registers, which begin with a vector of the first tensor. */
+static void open_sums(const Bench *b, StrBuf *s, uint32_t sums)
+{
+    str_printf(s, "  alloc %%a: f32[%u,%u] @reg {\n", sums, b->lanes);
+    str_printf(s, "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%x[%%j] } }\n",
+               sums, b->lanes);
+}
+
+/* .. end in the result. */
+static void close_sums(const Bench *b, StrBuf *s, uint32_t sums)
+{
+    str_printf(s,
+               "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = "
+               "%%a[%%i2,%%j2] } }\n  }\n",
+               sums, b->lanes);
+}
+
 /* `sums` vectors in registers, each of which takes a multiply-add a step; with `clock`, beside a
  * chain of additions and exclusive ors that no compiler shortens. */
 static void add_sums(const Bench *b, StrBuf *s, const char *name, uint32_t sums, bool clock)
@@ -82,10 +99,8 @@ static void add_sums(const Bench *b, StrBuf *s, const char *name, uint32_t sums,
 
     str_printf(s, "func @%s kind(kernel) target(\"%s\") (%%x: f32[%u], ", name, b->t->text, n);
     str_printf(s, "%%seed: i32[2], %%y: f32[%u,%u] written, %%z: i32[1] written) {\n", sums, n);
-    str_printf(s, "  alloc %%a: f32[%u,%u] @reg {\n  alloc %%c: i32[1] @reg {\n", sums, n);
-    str_printf(s, "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%x[%%j] } }\n",
-               sums, n);
-    str_add(s, "    %c[0] = %seed[0]\n");
+    str_add(s, "  alloc %c: i32[1] @reg {\n    %c[0] = %seed[0]\n");
+    open_sums(b, s, sums);
     str_printf(s, "    for %%k < %d seq {\n", STEPS);
     str_printf(s, "      for %%i1 < %u unroll { for %%j1 < %u vector {\n", sums, n);
     str_printf(s, "        %%a[%%i1,%%j1] = %s\n      } }\n",
@@ -94,10 +109,8 @@ static void add_sums(const Bench *b, StrBuf *s, const char *name, uint32_t sums,
     for (int i = 0; clock && i < LINKS / 2; i++)
         str_add(s, "      %c[0] = xor(%c[0] + %seed[0], %seed[1])\n");
     str_add(s, "    }\n    %z[0] = %c[0]\n");
-    str_printf(s,
-               "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = "
-               "%%a[%%i2,%%j2] } }\n  } } }\n",
-               sums, n);
+    close_sums(b, s, sums);
+    str_add(s, "  }\n}\n");
 }
 
 /* Sums of what lies in so many bytes, read again and again; enough of them side by side that none
@@ -110,19 +123,15 @@ static void add_read(const Bench *b, StrBuf *s, int kernel)
     str_printf(s,
                "func @%s kind(kernel) target(\"%s\") (%%x: f32[%lld], %%y: f32[%u,%u] written) {\n",
                names[kernel], b->t->text, steps * sums * n, sums, n);
-    str_printf(s, "  alloc %%a: f32[%u,%u] @reg {\n", sums, n);
-    str_printf(s, "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%x[%%j] } }\n",
-               sums, n);
+    open_sums(b, s, sums);
     str_printf(s, "    for %%r < %lld seq { for %%k < %lld seq {\n", (long long)b->rounds[kernel],
                steps);
     str_printf(s, "      for %%i1 < %u unroll { for %%j1 < %u vector {\n", sums, n);
     str_printf(s, "        %%a[%%i1,%%j1] = %%a[%%i1,%%j1] + %%x[%%k*%u+%%i1*%u+%%j1]\n", sums * n,
                n);
     str_add(s, "      } }\n    } }\n");
-    str_printf(s,
-               "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = "
-               "%%a[%%i2,%%j2] } }\n  } }\n",
-               sums, n);
+    close_sums(b, s, sums);
+    str_add(s, "}\n");
 }
 
 /* A tile of `sums` vectors, as products of matrices have them: data from L1, of which each number
@@ -132,27 +141,23 @@ static void add_product(const Bench *b, StrBuf *s, int kernel)
     uint32_t  n = b->lanes, sums = b->sums, wide = sums / TALL;
     long long steps = b->bytes[kernel] / (4 * TALL * n) / DEPTH;
 
-    str_printf(s, "func @%s kind(kernel) target(\"%s\") (%%w: f32[%lld], ", names[kernel],
+    str_printf(s, "func @%s kind(kernel) target(\"%s\") (%%x: f32[%lld], ", names[kernel],
                b->t->text, steps * DEPTH * TALL * n);
-    str_printf(s, "%%x: f32[%u], %%y: f32[%u,%u] written) {\n", DEPTH * wide, sums, n);
-    str_printf(s, "  alloc %%a: f32[%u,%u] @reg {\n", sums, n);
-    str_printf(s, "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%w[%%j] } }\n",
-               sums, n);
+    str_printf(s, "%%data: f32[%u], %%y: f32[%u,%u] written) {\n", DEPTH * wide, sums, n);
+    open_sums(b, s, sums);
     str_printf(s, "    for %%r < %lld seq { for %%k < %lld seq { for %%d < %d seq {\n",
                (long long)b->rounds[kernel], steps, DEPTH);
     str_printf(s, "      for %%i1 < %u unroll { for %%v < %d unroll { for %%j1 < %u vector {\n",
                wide, TALL, n);
     str_printf(s, "        %%a[%%i1*%d+%%v,%%j1] = ", TALL);
     str_printf(s,
-               b->t->has_fma ? "fma(%%a[%%i1*%d+%%v,%%j1], %%x[%%d*%u+%%i1], "
-                             : "%%a[%%i1*%d+%%v,%%j1] + (%%x[%%d*%u+%%i1] * ",
+               b->t->has_fma ? "fma(%%a[%%i1*%d+%%v,%%j1], %%data[%%d*%u+%%i1], "
+                             : "%%a[%%i1*%d+%%v,%%j1] + (%%data[%%d*%u+%%i1] * ",
                TALL, wide);
-    str_printf(s, "%%w[((%%k*%d+%%d)*%d+%%v)*%u+%%j1])\n", DEPTH, TALL, n);
+    str_printf(s, "%%x[((%%k*%d+%%d)*%d+%%v)*%u+%%j1])\n", DEPTH, TALL, n);
     str_add(s, "      } } }\n    } } }\n");
-    str_printf(s,
-               "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = "
-               "%%a[%%i2,%%j2] } }\n  } }\n",
-               sums, n);
+    close_sums(b, s, sums);
+    str_add(s, "}\n");
 }
 
 static void add_stores(const Bench *b, StrBuf *s, int kernel)
@@ -377,17 +382,11 @@ static void set(Machine *m, FigureId figure, double v)
  * a Zen 4, of whose 77 a nanosecond they reach 50. */
 #define USUAL_SHARE 0.65
 
-/* What a product takes longer where its weights come from a level, of the shorter of its own time
- * and of what reading them takes alone. */
-static double shows(const Bench *b, int level)
+/* What a product takes longer where its weights come from a level of which reading them alone takes
+ * so long, of the shorter of that and its own time; all for a byte. */
+static double shows(double product, double reading, double both)
 {
-    double bytes = (double)(b->bytes[PRODUCT_L1 + level] * b->rounds[PRODUCT_L1 + level]);
-    double alone =
-        b->least[PRODUCT_L1] * bytes / (double)(b->bytes[PRODUCT_L1] * b->rounds[PRODUCT_L1]);
-    double reading = b->least[READ_L1 + level] * bytes /
-                     (double)(b->bytes[READ_L1 + level] * b->rounds[READ_L1 + level]);
-    double more = b->least[PRODUCT_L1 + level] - (alone > reading ? alone : reading),
-           share = more / (alone < reading ? alone : reading);
+    double more = both - fmax(product, reading), share = more / fmin(product, reading);
 
     return share < 0.01 ? 0.01 : share;
 }
@@ -413,9 +412,9 @@ static void conclude(const Bench *b, const Machine *known, Machine *m)
     set(m, FIGURE_l2_rate, per_ns[READ_L2] / ghz);
     set(m, FIGURE_l3_rate, per_ns[READ_L3] / ghz);
     set(m, FIGURE_memory_rate, per_ns[READ_MEMORY] / ghz);
-    set(m, FIGURE_l2_shows, shows(b, READ_L2 - READ_L1));
-    set(m, FIGURE_l3_shows, shows(b, READ_L3 - READ_L1));
-    set(m, FIGURE_memory_shows, shows(b, READ_MEMORY - READ_L1));
+    for (int i = 0; i < 3; i++)
+        set(m, (FigureId[]){FIGURE_l2_shows, FIGURE_l3_shows, FIGURE_memory_shows}[i],
+            shows(1 / per_ns[PRODUCT_L1], 1 / per_ns[READ_L2 + i], 1 / per_ns[PRODUCT_L2 + i]));
     set(m, FIGURE_l2_store, per_ns[STORE_L2] / ghz);
     set(m, FIGURE_l3_store, per_ns[STORE_L3] / ghz);
     set(m, FIGURE_memory_store, per_ns[STORE_MEMORY] / ghz);

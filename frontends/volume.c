@@ -18,8 +18,8 @@ enum { MOST_SLICES = 64, COPIED_CELL = 8 };
 
 typedef struct {
     const Build *b;
-    const Expr  *x;   /* [N, D padded, C, H, W] */
-    int64_t      out; /* D' */
+    const Expr  *data, *x; /* [N, D, C, H, W], as it is and padded */
+    int64_t      out;      /* D' */
     int64_t      stride, dilation, taps;
     BuildWindow  plane; /* of height and width */
 } Volume;
@@ -49,8 +49,8 @@ static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double f
     pads[2] = w->begin[0];
     pads[3] = need - build_dim(b, x, 2) - w->begin[0];
     v->out = out;
-    x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
-    v->x = x ? build_pad(b, x, pads, fill, "constant") : NULL;
+    v->data = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
+    v->x = v->data ? build_pad(b, v->data, pads, fill, "constant") : NULL;
     return v->x != NULL;
 }
 
@@ -79,20 +79,22 @@ static const Expr *many_batches(const Build *b, const Expr *y, const Idx *N, int
     return build_reshape_to(b, y, 5, dims);
 }
 
-static const Expr *pictures(const Volume *v, int64_t k)
+/* Every stride-th of the slices of x [N, D, C, H, W] from `begin` on, n of them. */
+static const Expr *slices(const Build *b, const Expr *x, int64_t begin, int64_t n, int64_t stride)
 {
-    const Build       *b = v->b;
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
-    int64_t            begin = k * v->dilation, end = begin + (v->out - 1) * v->stride + 1;
-    const Expr        *x;
+    int64_t            end = begin + (n - 1) * stride + 1;
 
     a->axes = ints_dup(b->c, (int64_t[]){1}, 1);
     a->begin = dims_of_i64(b->c, &begin, 1);
     a->end = dims_of_i64(b->c, &end, 1);
-    a->strides = ints_dup(b->c, &v->stride, 1);
-    if (!(x = build1(b, "strided_slice", v->x, a)))
-        return NULL;
-    return one_batch(b, x);
+    a->strides = ints_dup(b->c, &stride, 1);
+    return build1(b, "strided_slice", x, a);
+}
+
+static const Expr *pictures(const Volume *v, int64_t k)
+{
+    return one_batch(v->b, slices(v->b, v->x, k * v->dilation, v->out, v->stride));
 }
 
 /* Is one of the slices that tap k sees not padding, of which there are `before` before the data? */
@@ -141,27 +143,20 @@ static bool all_see_data(const Volume *v, int64_t before, int64_t depth)
     return true;
 }
 
-/* [N, runs, C * taps, H, W] of [N, D, C, H, W]: what `n` taps see for `run` slices of the result,
- * the first of them from slice `begin` on; of one slice these lie as they are. */
-static const Expr *seen(const Volume *v, const Expr *x, int64_t begin, int64_t n, int64_t run)
+/* [N, runs, C * taps, H, W]: what `n` taps see for `run` slices of the result, the first of them
+ * from slice `begin` of the data on; of one slice these lie as they are. */
+static const Expr *seen(const Volume *v, int64_t begin, int64_t n, int64_t run)
 {
     const Build *b = v->b;
-    const Expr **at = NEW_ARRAY(b->c->arena, const Expr *, n);
-    int64_t      parts = run > 1 ? n : 1, stride = run > 1 ? v->stride : v->dilation;
+    const Expr **at = NEW_ARRAY(b->c->arena, const Expr *, n), *x = v->data;
+    int64_t      parts = run > 1 ? n : 1;
     const Idx   *dims[5] = {expr_form(x, 0), idx_const(b->c->arith, run), NULL, expr_form(x, 3),
                             expr_form(x, 4)};
 
     dims[2] = idx_mulc(b->c->arith, expr_form(x, 2), n / parts);
     for (int64_t i = 0; i < parts; i++) {
-        StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
-        int64_t            from = begin + i * v->dilation;
-        int64_t            to = from + ((run > 1 ? run : n) - 1) * stride + 1;
-
-        a->axes = ints_dup(b->c, (int64_t[]){1}, 1);
-        a->begin = dims_of_i64(b->c, &from, 1);
-        a->end = dims_of_i64(b->c, &to, 1);
-        a->strides = ints_dup(b->c, &stride, 1);
-        at[i] = build1(b, "strided_slice", x, a);
+        at[i] = run > 1 ? slices(b, x, begin + i * v->dilation, run, v->stride)
+                        : slices(b, x, begin, n, v->dilation);
         if (!at[i] || !(at[i] = build_reshape_to(b, at[i], 5, dims)))
             return NULL;
     }
@@ -173,19 +168,17 @@ static const Expr *seen(const Volume *v, const Expr *x, int64_t begin, int64_t n
  * all weights are read for each: slices with the same taps are a batch then, for which pictures are
  * copied.  128 to 128, 3x3x3 on 4x7x7 took 580 us as batches, 735 by themselves; 64 to 64 on
  * 8x14x14 1,290 and 1,020, 96 to 10, 5x5x5 by 2 on 7x7x7 164 and 155 (Zen 4). */
-static const Expr *conv_slices(const Volume *v, const Expr *x, const Expr *w, int64_t before,
-                               const Conv2dAttrs *a)
+static const Expr *conv_slices(const Volume *v, const Expr *w, int64_t before, const Conv2dAttrs *a)
 {
     const Build *b = v->b;
-    int64_t      depth = build_dim(b, x, 2), in = build_dim(b, w, 1), n, parts = 0;
+    int64_t      depth = build_dim(b, v->data, 1), in = build_dim(b, w, 1), n, parts = 0;
     const Expr **y = NEW_ARRAY(b->c->arena, const Expr *, v->out);
     Ints         d = build_dims(b, w);
-    bool         batches =
-        COPIED_CELL * expr_form(x, 3)->lo * expr_form(x, 4)->lo < d.at[0] * d.at[3] * d.at[4];
+    bool         batches = COPIED_CELL * expr_form(v->data, 3)->lo * expr_form(v->data, 4)->lo <
+                   d.at[0] * d.at[3] * d.at[4];
 
-    x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
     w = build_transpose(b, w, 5, (int64_t[]){0, 2, 1, 3, 4});
-    for (int64_t i = 0, run; x && w && i < v->out; i += run) {
+    for (int64_t i = 0, run; w && i < v->out; i += run) {
         int64_t k = live_taps(v, i, before, depth, &n), more;
 
         for (run = 1; batches && i + run < v->out; run++)
@@ -193,14 +186,14 @@ static const Expr *conv_slices(const Volume *v, const Expr *x, const Expr *w, in
                 break;
         const Expr *taps = build_reshape(b, build_slice(b, w, 1, k, k + n), 4,
                                          (int64_t[]){d.at[0], n * in, d.at[3], d.at[4]});
-        const Expr *data = seen(v, x, i * v->stride + k * v->dilation - before, n, run);
+        const Expr *data = seen(v, i * v->stride + k * v->dilation - before, n, run);
 
         data = data && taps ? build2(b, "nn.conv2d", one_batch(b, data), taps, a) : NULL;
-        y[parts] = many_batches(b, data, expr_form(x, 0), run);
+        y[parts] = many_batches(b, data, expr_form(v->data, 0), run);
         if (!y[parts++])
             return NULL;
     }
-    if (!x || !w)
+    if (!w)
         return NULL;
     const Expr *all = build_concat(b, (uint32_t)parts, y, 1);
 
@@ -225,7 +218,7 @@ const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, cons
     a->kernel_size = ints_dup(b->c, v.plane.kernel, 2);
     a->out_dtype = out_dtype;
     if (group == 1 && v.out <= MOST_SLICES && all_see_data(&v, win->begin[0], build_dim(b, x, 2)))
-        return conv_slices(&v, x, w, win->begin[0], a);
+        return conv_slices(&v, w, win->begin[0], a);
     for (int64_t k = 0; k < v.taps; k++) {
         if (!is_live(&v, k, win->begin[0], build_dim(b, x, 2)) && (sum || k < v.taps - 1))
             continue;
