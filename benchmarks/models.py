@@ -295,7 +295,7 @@ def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522, length=None):
         return g.op("Mul", g.op("Mul", x, g.op("Add", e, g.const(1.0))), g.const(0.5))
 
     def split(x, perm):
-        return g.op("Transpose", g.op("Reshape", x, g.ints(1, many, heads, d // heads)), perm=perm)
+        return g.op("Transpose", g.op("Reshape", x, g.ints(-1, many, heads, d // heads)), perm=perm)
 
     ids = g.input("input_ids", g.rng.integers(0, vocab, (1, seq)))
     types = g.input("token_type_ids", np.repeat(np.array([[0, 1]], np.int64), seq // 2, axis=1))
@@ -312,7 +312,7 @@ def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522, length=None):
         s = g.op("MatMul", split(q, [0, 2, 1, 3]), split(k, [0, 2, 3, 1]))
         s = g.op("Add", g.op("Div", s, g.const((d / heads) ** 0.5)), mask)
         s = g.op("MatMul", g.op("Softmax", s, axis=-1), split(v, [0, 2, 1, 3]))
-        s = g.op("Reshape", g.op("Transpose", s, perm=[0, 2, 1, 3]), g.ints(1, many, d))
+        s = g.op("Reshape", g.op("Transpose", s, perm=[0, 2, 1, 3]), g.ints(-1, many, d))
         x = norm(g.op("Add", linear(s, d, d), x))
         x = norm(g.op("Add", linear(gelu(linear(x, d, 4 * d)), 4 * d, d), x))
     g.output(x, "last_hidden_state")

@@ -147,7 +147,8 @@ int cmd_bench(Driver *driver)
 
     if (!driver->opt.repeat)
         driver->opt.repeat = 20;
-    if (session_open(&s) && session_is_here(&s)) {
+    if (session_open(&s) && session_is_here(&s) &&
+        (!driver->opt.device_memory || session_device_memory(&s))) {
         reset_peak();
         if (session_warm_up(&s) && measure(&s, &t)) {
             session_check(&s);

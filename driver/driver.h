@@ -100,7 +100,7 @@ typedef struct {
     FillMode    fill;
     uint32_t    print_top, number, threads;
     uint32_t    repeat; /* 0: as many as the command likes */
-    bool        print_time, json;
+    bool        print_time, device_memory, json;
 
     /* auditing, archives */
     bool        force, verify;

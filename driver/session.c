@@ -496,6 +496,7 @@ void session_close(Session *s)
 {
     if (s->open && s->info->close)
         s->info->close(s->state, &s->params);
+    session_free_device_memory(s);
     for (uint32_t i = 0; i < s->ndevices; i++)
         tvmrt_device_close(s->devices[i]);
     for (uint32_t i = 0; i < MAX_TARGETS; i++)

@@ -28,7 +28,9 @@ typedef struct {
     const tvmcc_device     *devices[MAX_TARGETS], *device; /* device: that of the model */
     bool                    open;                          /* info->open was called */
     void                  **in, **out;
-    uint32_t                ngiven; /* values of inputs */
+    uint32_t                ndevice_tensors;
+    void                  **device_tensors; /* of --device-memory */
+    uint32_t                ngiven;         /* values of inputs */
     Array                  *given;
     VEC(ImportDim) lengths;            /* of sequences among them */
     const ModelSignature   *signature; /* of a model file whose format tells it; or NULL */
@@ -103,6 +105,12 @@ bool session_bucket(Session *s);
 bool session_pad(Session *s, uint32_t input, const Array *v, void *to);
 /* Outputs lose what pads them, after the last run; s->info tells their shapes then. */
 void session_cut(Session *s);
+
+/* ---- device_memory.c ---- */
+
+/* --device-memory, behind session_open: inputs and outputs move to the device's memory. */
+bool session_device_memory(Session *s);
+void session_free_device_memory(Session *s);
 
 /* ---- dynamic.c: models with dimensions that a run decides; nothing to do for others ---- */
 

@@ -59,6 +59,11 @@ const char *device_least_arch(Ctx *c, const Target *t);
 typedef bool ArchOrderFn(const char *a, const char *b);
 bool         device_add_arch(Ctx *c, Target *t, const char *arch, ArchOrderFn *comes_before);
 
+/* ---- native_gpu.c -------------------------------------------------------------------------------- */
+
+/* "sm_90" for the first of NVIDIA's GPUs here; NULL with E_TARGET recorded. */
+const char *device_native_nvidia(Ctx *c);
+
 /* ---- images.c ------------------------------------------------------------------------------------ */
 
 /* What makes machine code for a GPU of one kernel's text. */

@@ -2,7 +2,7 @@
  *
  * Code of sm_80 runs on GPUs of that generation from there on (sm_86, sm_89), not on others; the
  * PTX of the highest that is named is for what comes later.  `-arch=compute_80` is PTX alone. TVM's
- * words are understood: -mcpu= is -arch=. */
+ * words are understood: -mcpu= is -arch=. `native` is the GPU of this machine. */
 #include "backends/cuda/cuda.h"
 
 #include <stdlib.h>
@@ -43,6 +43,8 @@ bool cuda_word(Ctx *c, Target *t, const char *name, const char *value)
 {
     const char *rest = "";
 
+    if (!strcmp(value, "native") && !(value = device_native_nvidia(c)))
+        return false;
     if (!number_of(value, &rest) || (*rest && (strlen(rest) > 1 || !strchr("af", *rest)))) {
         error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no architecture of a GPU", name, value);
         diag_hint(c->diags, "sm_80 makes code for an A100, sm_90 for an H100; compute_80 is PTX");

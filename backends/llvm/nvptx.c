@@ -35,8 +35,15 @@ static bool word(Ctx *c, Target *t, const char *name, const char *value)
 {
     static const uint32_t known[] = {60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90};
     const char           *rest = "";
-    uint32_t              n = number_of(value, &rest);
     bool                  ok = false;
+
+    if (!strcmp(value, "native")) {
+        if (!(value = device_native_nvidia(c)))
+            return false;
+        if (number_of(value, &rest) > MOST)
+            value = intern_printf(c->strings, "sm_%u", MOST);
+    }
+    uint32_t n = number_of(value, &rest);
 
     for (size_t i = 0; i < COUNT(known); i++)
         ok = ok || known[i] == n;

@@ -7,7 +7,8 @@
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
- *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
+ *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here, as products have
+ * it test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
  * makes of a kernel for a GPU: they get the IR it would have been made of, and make code of this
@@ -22,7 +23,7 @@ static const char         *target;
 static const tvmcc_device *device;
 static bool                runs = true;
 static uint32_t            level = 2;
-static const char         *machine;
+static const char         *machine, *arch;
 static bool                halves; /* operands of f32 are of f16, and products take them so */
 static uint32_t            ran, refused;
 
@@ -96,7 +97,7 @@ static bool compile_for(Ctx *c, Compiled *x)
 {
     if (!compile_target(c, x))
         return false;
-    for (size_t i = 0; i < COUNT(gpus) && runs; i++)
+    for (size_t i = 0; i < COUNT(gpus) && runs && !arch; i++)
         if (!strcmp(gpus[i].target, target))
             use_ir(c, x);
     return true;
@@ -265,6 +266,8 @@ static void run_compiled(const Case *k)
     const tvmcc_model_info *(*info)(void);
 
     check_count++;
+    if (arch)
+        o.target = arena_printf(c->arena, "%s %s", target, arch);
     o.passes.opt_level = level;
     o.passes.jobs = 1;
     o.passes.mixed = halves ? &f16 : NULL;
@@ -327,6 +330,8 @@ int main(int argc, char **argv)
             level = (uint32_t)(argv[2][2] - '0');
         else if (!strncmp(argv[2], "--machine=", 10))
             machine = argv[2] + 10;
+        else if (!strncmp(argv[2], "-arch=", 6) || !strncmp(argv[2], "-mcpu=", 6))
+            arch = argv[2];
         else if (!strcmp(argv[2], "-f16"))
             halves = true;
         else

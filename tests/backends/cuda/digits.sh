@@ -83,6 +83,12 @@ check 1 "no device of that number" ./libdigits.so --device-number 2
 check 2 "is a number from 0, not '-1'" ./libdigits.so --device-number=-1
 "$tvmcc" doctor >out
 [ "$(grep -c '^CUDA .*mock GPU [01] of sm_80' out)" = 2 ] || bad "doctor lists no devices"
+MOCK_CUDA_ARCH=86 "$tvmcc" compile "$model/digits.onnx" --target="cuda -arch=native" --emit=plan -o - | grep -q '^target "cuda -arch=sm_86' ||
+    bad "-arch=native"
+
+# The tensors of a run in the device's memory, which is given back (the mock says what was not).
+"$tvmcc" bench ./libdigits.so --device-memory --repeat=2 >out 2>&1 || bad "--device-memory"
+grep -q "^digits, .* ms min" out || bad "--device-memory"
 
 # A kernel of many tensors.
 {

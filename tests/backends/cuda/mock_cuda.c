@@ -43,7 +43,7 @@ enum {
 #ifdef MOCK_HIP
 enum { INTEGRATED = 16 }; /* the attribute's number */
 #else
-enum { INTEGRATED = 18 };
+enum { INTEGRATED = 18, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 };
 #endif
 enum { DEVICES = 2, MAX_ARGS = 512 };
 
@@ -158,8 +158,14 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     CALL(0);
     (void)device;
-    *value = 0;
-    return attribute == INTEGRATED ? OK : INVALID_VALUE;
+    switch (attribute) {
+    case INTEGRATED: *value = 0; return OK;
+#ifndef MOCK_HIP
+    case CAPABILITY_MAJOR: *value = arch() / 10; return OK;
+    case CAPABILITY_MINOR: *value = arch() % 10; return OK;
+#endif
+    default: return INVALID_VALUE;
+    }
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
