@@ -199,19 +199,19 @@ static uint64_t parse_size(Parser *p)
 static uint64_t parse_room(Parser *p, const Idx **form)
 {
     *form = NULL;
-    if (!accept(p, "\""))
+    if (!parse_accept(p, "\""))
         return parse_size(p);
     *form = parse_idx(p);
     if (!p->failed && *form && (*form)->lo < 0)
         parse_fail(p, "a negative size");
-    return expect(p, "\"") && *form ? (uint64_t)idx_usual(*form) : 0;
+    return parse_expect(p, "\"") && *form ? (uint64_t)idx_usual(*form) : 0;
 }
 
 /* `"data": f32[N,3,224,224]` */
 static PlanIO parse_io(Parser *p)
 {
     const char   *name = parse_string(p);
-    const Buffer *b = expect(p, ":") ? parse_buffer(p, name) : NULL;
+    const Buffer *b = parse_expect(p, ":") ? parse_buffer(p, name) : NULL;
     int64_t       n;
 
     if (!b)
@@ -221,9 +221,9 @@ static PlanIO parse_io(Parser *p)
     if (!type_elems_most(t, &n))
         parse_fail(p, "the shape of '%s' is not known", name);
     PlanIO io = {.name = name, .type = t};
-    if (accept(p, "layout"))
+    if (parse_accept(p, "layout"))
         io.layout = parse_string(p);
-    if (accept(p, "state"))
+    if (parse_accept(p, "state"))
         io.state = (uint32_t)parse_size(p);
     return io;
 }
@@ -243,10 +243,10 @@ static PlanConst parse_const(Parser *p)
 {
     PlanConst k = {.offset = parse_size(p)};
 
-    expect(p, "+");
+    parse_expect(p, "+");
     k.bytes = parse_size(p);
     k.name = parse_string(p);
-    if (accept(p, "as"))
+    if (parse_accept(p, "as"))
         k.map = parse_string(p);
     return k;
 }
@@ -256,11 +256,11 @@ static PlanSlot parse_slot(Parser *p)
     PlanSlot s = {0};
 
     s.offset = parse_room(p, &s.at);
-    expect(p, "+");
+    parse_expect(p, "+");
     s.bytes = parse_room(p, &s.room);
-    expect(p, "live");
+    parse_expect(p, "live");
     s.first = (uint32_t)parse_size(p);
-    expect(p, "..");
+    parse_expect(p, "..");
     s.last = (uint32_t)parse_size(p);
     s.name = parse_string(p);
     return s;
@@ -271,14 +271,14 @@ static void parse_kernel(Parser *p, Rows *r)
     PlanKernel  k = {0};
     const char *name;
 
-    expect(p, "@");
+    parse_expect(p, "@");
     name = parse_word(p);
     k.calls = parse_size(p);
-    expect(p, "calls");
-    expect(p, ",");
+    parse_expect(p, "calls");
+    parse_expect(p, ",");
     k.macs = parse_int(p);
-    expect(p, "multiply-adds");
-    if (accept(p, "by"))
+    parse_expect(p, "multiply-adds");
+    if (parse_accept(p, "by"))
         k.rule = parse_string(p);
     vec_push(p->c->arena, &r->names, name);
     vec_push(p->c->arena, &r->kernels, k);
@@ -288,7 +288,7 @@ static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
 {
     const char *target;
 
-    if (!accept(p, "tvmcc") || !accept(p, "plan")) {
+    if (!parse_accept(p, "tvmcc") || !parse_accept(p, "plan")) {
         parse_fail(p, "this is no plan");
         return;
     }
@@ -296,33 +296,33 @@ static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
         parse_fail(p, "a plan of another version of tvmcc; make it anew");
         return;
     }
-    expect(p, "entry");
+    parse_expect(p, "entry");
     plan->name = parse_string(p);
-    expect(p, "of");
+    parse_expect(p, "of");
     plan->model = parse_string(p);
-    expect(p, "target");
+    parse_expect(p, "target");
     target = parse_string(p);
     if (!p->failed && !(plan->target = p->c->target = parse_target(p->c, target)))
         p->failed = true;
-    expect(p, "code");
-    expect(p, "level");
+    parse_expect(p, "code");
+    parse_expect(p, "level");
     plan->code.opt_level = (uint32_t)parse_size(p);
     if (plan->code.opt_level > 3)
         parse_fail(p, "the level is 0 to 3");
-    plan->code.pic = accept(p, "pic");
-    plan->code.weights = accept(p, "embed")     ? WEIGHTS_EMBED
-                         : accept(p, "section") ? WEIGHTS_SECTION
-                         : accept(p, "extern")  ? WEIGHTS_EXTERN
-                                                : WEIGHTS_FILE;
+    plan->code.pic = parse_accept(p, "pic");
+    plan->code.weights = parse_accept(p, "embed")     ? WEIGHTS_EMBED
+                         : parse_accept(p, "section") ? WEIGHTS_SECTION
+                         : parse_accept(p, "extern")  ? WEIGHTS_EXTERN
+                                                      : WEIGHTS_FILE;
     if (plan->code.weights == WEIGHTS_SECTION)
         plan->code.section = parse_string(p);
     if (plan->code.section && !weights_section_ok(plan->code.section))
         parse_fail(p, "that is no name of a section");
-    if (accept(p, "machine"))
+    if (parse_accept(p, "machine"))
         plan->code.machine = parse_string(p);
     if (plan->code.machine && !is_hash(plan->code.machine))
         parse_fail(p, "the hash of a machine's figures is 64 hex digits");
-    if (accept(p, "cpu"))
+    if (parse_accept(p, "cpu"))
         plan->level = (uint32_t)parse_size(p);
     if (plan->level > 4)
         parse_fail(p, "the levels of CPUs are 1 to 4");
@@ -332,7 +332,7 @@ static const PlanDim *parse_dims(Parser *p, uint32_t *n)
 {
     VEC(PlanDim) dims = {0};
 
-    while (accept(p, "bucket") && dims.n < MAX_ROWS) {
+    while (parse_accept(p, "bucket") && dims.n < MAX_ROWS) {
         PlanDim d = {.name = parse_string(p)};
 
         d.size = (int64_t)parse_size(p);
@@ -344,24 +344,24 @@ static const PlanDim *parse_dims(Parser *p, uint32_t *n)
 
 static void parse_sizes(Parser *p, Plan *plan)
 {
-    expect(p, "arena");
+    parse_expect(p, "arena");
     plan->arena_bytes = parse_room(p, &plan->arena);
-    expect(p, ",");
+    parse_expect(p, ",");
     plan->private_bytes = parse_room(p, &plan->scratch);
-    expect(p, "a");
-    expect(p, "thread");
-    expect(p, ",");
-    expect(p, "lower");
-    expect(p, "bound");
+    parse_expect(p, "a");
+    parse_expect(p, "thread");
+    parse_expect(p, ",");
+    parse_expect(p, "lower");
+    parse_expect(p, "bound");
     plan->arena_floor = parse_size(p);
-    if ((plan->mixed = accept(p, "here")))
+    if ((plan->mixed = parse_accept(p, "here")))
         plan->here_bytes = parse_size(p);
-    expect(p, "weights");
+    parse_expect(p, "weights");
     plan->weights_bytes = parse_size(p);
-    expect(p, ",");
+    parse_expect(p, ",");
     plan->macs = parse_int(p);
-    expect(p, "multiply-adds");
-    if (accept(p, "alone"))
+    parse_expect(p, "multiply-adds");
+    if (parse_accept(p, "alone"))
         plan->weights_alone = parse_size(p);
 }
 
@@ -369,13 +369,13 @@ static void parse_rows(Parser *p, Rows *r)
 {
     Arena *a = p->c->arena;
 
-    while (accept(p, "kernel") && r->kernels.n < MAX_ROWS)
+    while (parse_accept(p, "kernel") && r->kernels.n < MAX_ROWS)
         parse_kernel(p, r);
-    while (accept(p, "const") && r->consts.n < MAX_ROWS)
+    while (parse_accept(p, "const") && r->consts.n < MAX_ROWS)
         vec_push(a, &r->consts, parse_const(p));
-    while (accept(p, "slot") && r->slots.n < MAX_ROWS)
+    while (parse_accept(p, "slot") && r->slots.n < MAX_ROWS)
         vec_push(a, &r->slots, parse_slot(p));
-    expect(p, "functions");
+    parse_expect(p, "functions");
 }
 
 /* Main's last parameter: where values that decide dimensions are written. */
@@ -437,7 +437,7 @@ static const Atom *parse_run_dim(Parser *p)
 static BoundDim parse_bound(Parser *p)
 {
     const Atom *dim = parse_run_dim(p);
-    uint64_t    cell = expect(p, "cell") ? parse_size(p) : 0;
+    uint64_t    cell = parse_expect(p, "cell") ? parse_size(p) : 0;
 
     if (cell >= MAX_ROWS)
         parse_fail(p, "cell %llu of dimensions", (ull)cell);
@@ -452,15 +452,15 @@ static Plan *read_one(Parser *p, PlanTarget *parse_target)
 
     parse_head(p, plan, parse_target);
     plan->dims = parse_dims(p, &plan->ndims);
-    while (accept(p, "dim") && r.symbols.n < MAX_ROWS)
+    while (parse_accept(p, "dim") && r.symbols.n < MAX_ROWS)
         vec_push(c->arena, &r.symbols, parse_run_dim(p));
-    while (accept(p, "bound") && r.bound.n < MAX_ROWS)
+    while (parse_accept(p, "bound") && r.bound.n < MAX_ROWS)
         vec_push(c->arena, &r.bound, parse_bound(p));
-    while (accept(p, "input") && r.in.n < MAX_ROWS)
+    while (parse_accept(p, "input") && r.in.n < MAX_ROWS)
         vec_push(c->arena, &r.in, parse_io(p));
-    while (accept(p, "output") && r.out.n < MAX_ROWS)
+    while (parse_accept(p, "output") && r.out.n < MAX_ROWS)
         vec_push(c->arena, &r.out, parse_io(p));
-    while (accept(p, "label") && r.labels.n < MAX_ROWS)
+    while (parse_accept(p, "label") && r.labels.n < MAX_ROWS)
         vec_push(c->arena, &r.labels, parse_string(p));
     parse_sizes(p, plan);
     parse_rows(p, &r);

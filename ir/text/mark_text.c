@@ -67,15 +67,15 @@ static const Pitch *parse_pitch(Parser *p, const Mark *m)
     Pitch   at;
     int64_t dim = parse_int(p);
 
-    expect(p, ":");
+    parse_expect(p, ":");
     at.factor = parse_int(p);
-    expect(p, "+");
+    parse_expect(p, "+");
     at.offset = parse_int(p);
     if (!p->failed && (dim < 0 || dim >= MAX_NDIM || at.factor < 1 || at.factor > m->most ||
                        at.offset < 0 || at.offset >= at.factor))
         parse_fail(p, "a pitch of %" PRId64 "+%" PRId64 " for dimension %" PRId64, at.factor,
                    at.offset, dim);
-    expect(p, ")");
+    parse_expect(p, ")");
     at.dim = (uint32_t)dim;
     return arena_dup(p->c->arena, &at, sizeof at);
 }
@@ -83,7 +83,7 @@ static const Pitch *parse_pitch(Parser *p, const Mark *m)
 static bool accept_intrin(Parser *p, const char **name)
 {
     for (uint32_t i = 0; i < INTRIN_COUNT; i++)
-        if (accept(p, intrin_text((IntrinId)i))) {
+        if (parse_accept(p, intrin_text((IntrinId)i))) {
             *name = intrin_text((IntrinId)i);
             return true;
         }
@@ -98,7 +98,7 @@ static void parse_mark(Parser *p, const Mark *m, void *of)
         accept_intrin(p, field);
         return;
     }
-    if (!accept(p, m->text))
+    if (!parse_accept(p, m->text))
         return;
     switch (m->form) {
     case FORM_FLAG: *(bool *)field = true; return;
@@ -106,12 +106,12 @@ static void parse_mark(Parser *p, const Mark *m, void *of)
     case FORM_POWER: *(uint32_t *)field = parse_number(p, m); return;
     case FORM_NAME: *(const char **)field = parse_symbol(p); return;
     case FORM_AXIS:
-        expect(p, "(");
+        parse_expect(p, "(");
         *(BindAxis *)field = parse_axis(p);
-        expect(p, ")");
+        parse_expect(p, ")");
         return;
     case FORM_PITCH:
-        expect(p, "(");
+        parse_expect(p, "(");
         *(const Pitch **)field = parse_pitch(p, m);
         return;
     case FORM_INTRIN: return;

@@ -43,11 +43,11 @@ static const Halo *parse_halo(Parser *p, uint32_t ndim)
     uint32_t *lo = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
     uint32_t *hi = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
 
-    while (!p->failed && !accept(p, ")")) {
+    while (!p->failed && !parse_accept(p, ")")) {
         int64_t d = parse_int(p), a, b;
-        expect(p, ":");
+        parse_expect(p, ":");
         a = parse_int(p);
-        expect(p, "+");
+        parse_expect(p, "+");
         b = parse_int(p);
         if (!p->failed && (d < 0 || d >= ndim))
             parse_fail(p, "a halo of dimension %lld of %u", (long long)d, ndim);
@@ -57,9 +57,9 @@ static const Halo *parse_halo(Parser *p, uint32_t ndim)
             break;
         lo[d] = (uint32_t)a;
         hi[d] = (uint32_t)b;
-        accept(p, ",");
+        parse_accept(p, ",");
     }
-    expect(p, "=");
+    parse_expect(p, "=");
     *h = (Halo){ndim, parse_double(p), lo, hi};
     return h;
 }
@@ -68,11 +68,11 @@ static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
 {
     VEC(const Idx *) v = {0};
 
-    if (!accept(p, close)) {
+    if (!parse_accept(p, close)) {
         do
             vec_push(p->c->arena, &v, parse_idx(p));
-        while (accept(p, ",") && v.n < MAX_NDIM);
-        expect(p, close);
+        while (parse_accept(p, ",") && v.n < MAX_NDIM);
+        parse_expect(p, close);
     }
     *n = v.n;
     return v.at;
@@ -86,16 +86,16 @@ const Buffer *parse_buffer(Parser *p, const char *name)
     if (!(b.record = parse_record(p)))
         b.dtype = parse_dtype(p);
 
-    if (!expect(p, "["))
+    if (!parse_expect(p, "["))
         return NULL;
     b.extent = parse_list(p, "]", &b.ndim);
     for (uint32_t i = 0; i < b.ndim && !p->failed; i++)
         /* Of a product of dimensions that was multiplied out the least is not known. */
         if (b.extent[i]->hi < 0)
             parse_fail(p, "extent %u of '%s' is negative", i, name);
-    if (accept(p, "halo("))
+    if (parse_accept(p, "halo("))
         b.halo = parse_halo(p, b.ndim);
-    if (accept(p, "strides(")) {
+    if (parse_accept(p, "strides(")) {
         b.stride = parse_list(p, ")", &n);
         if (!p->failed && n != b.ndim)
             parse_fail(p, "%u strides for %u dimensions", n, b.ndim);
@@ -105,11 +105,11 @@ const Buffer *parse_buffer(Parser *p, const char *name)
     parse_marks(p, &buffer_mark_table, &b);
     if (!p->failed && b.pitch && b.pitch->dim >= b.ndim)
         parse_fail(p, "a pitch of dimension %u of %u", b.pitch->dim, b.ndim);
-    if (accept(p, "alias(")) {
+    if (parse_accept(p, "alias(")) {
         b.alias = parse_buffer_name(p);
-        expect(p, ")");
+        parse_expect(p, ")");
     }
-    if (accept(p, "@"))
+    if (parse_accept(p, "@"))
         b.scope = parse_scope(p);
     return p->failed ? NULL : buffer_copy(p->c, &b, b);
 }

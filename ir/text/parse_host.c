@@ -6,7 +6,7 @@
 
 const char *parse_symbol(Parser *p)
 {
-    return expect(p, "@") ? parse_word(p) : "";
+    return parse_expect(p, "@") ? parse_word(p) : "";
 }
 
 /* ---- statements -------------------------------------------------------------------------------- */
@@ -31,7 +31,7 @@ const AbiRecord *parse_sizeof(Parser *p)
 
     if (!p->failed && !r)
         parse_fail(p, "expected a struct of the ABI");
-    expect(p, ")");
+    parse_expect(p, ")");
     return r;
 }
 
@@ -42,7 +42,7 @@ const Stmt *parse_put(Parser *p, const Buffer *b, const Idx *const *index)
     const Prim      *value;
     DType            t;
 
-    if (!m || !expect(p, "="))
+    if (!m || !parse_expect(p, "="))
         return stmt_seq(p->c, 0, NULL);
     t = abi_dtype(m->type);
     value = parse_prim(p, &t);
@@ -79,14 +79,14 @@ const Stmt *parse_invoke(Parser *p, const Buffer *result)
     if (p->failed)
         return stmt_seq(p->c, 0, NULL);
     d.fn = *p->at == '@' ? prim_symbol(p->c, parse_symbol(p)) : parse_prim(p, NULL);
-    expect(p, "(");
+    parse_expect(p, "(");
     for (uint32_t n = signature_params(d.sig); d.nargs < n && !p->failed; d.nargs++) {
         DType t = abi_dtype(d.sig->param[d.nargs]);
         if (d.nargs)
-            expect(p, ",");
+            parse_expect(p, ",");
         args[d.nargs] = parse_prim(p, &t);
     }
-    expect(p, ")");
+    parse_expect(p, ")");
     return p->failed ? stmt_seq(p->c, 0, NULL) : stmt_invoke(p->c, d);
 }
 
@@ -96,15 +96,15 @@ const Stmt *parse_switch(Parser *p)
     VEC(int64_t) end = {0};
     VEC(const Stmt *) arm = {0};
 
-    expect(p, "{");
-    while (!p->failed && accept(p, "<")) {
+    parse_expect(p, "{");
+    while (!p->failed && parse_accept(p, "<")) {
         int64_t n = parse_int(p);
         if (!p->failed && n <= (end.n ? end.at[end.n - 1] : 0))
             parse_fail(p, "an arm for no value");
         vec_push(p->c->scratch, &end, n);
         vec_push(p->c->scratch, &arm, parse_braces(p));
     }
-    expect(p, "}");
+    parse_expect(p, "}");
     return p->failed ? stmt_seq(p->c, 0, NULL) : stmt_switch(p->c, value, arm.n, end.at, arm.at);
 }
 
@@ -113,9 +113,9 @@ const Stmt *parse_return(Parser *p)
 {
     const Prim *value = NULL;
 
-    if (accept(p, "(")) {
+    if (parse_accept(p, "(")) {
         value = parse_prim(p, NULL);
-        expect(p, ")");
+        parse_expect(p, ")");
     }
     return p->failed ? stmt_seq(p->c, 0, NULL) : stmt_return(p->c, value);
 }
@@ -154,15 +154,15 @@ static DataItem parse_item(Parser *p)
         text = parse_string(p);
         return (DataItem){.bytes = {(const uint8_t *)text, p->failed ? 0 : strlen(text) + 1}};
     }
-    if (accept(p, "null"))
+    if (parse_accept(p, "null"))
         return (DataItem){.type = ABI_HANDLE};
-    if (accept(p, "hex"))
+    if (parse_accept(p, "hex"))
         return (DataItem){.bytes = parse_hex(p)};
     for (size_t i = 0; i < COUNT(numbers); i++) {
         AbiType t = numbers[i];
-        if (!accept(p, t == ABI_SIZE ? "size" : dtype_text(p->c, abi_dtype(t))))
+        if (!parse_accept(p, t == ABI_SIZE ? "size" : dtype_text(p->c, abi_dtype(t))))
             continue;
-        if (accept(p, "sizeof("))
+        if (parse_accept(p, "sizeof("))
             return (DataItem){.type = t, .size_of = parse_sizeof(p)};
         return (DataItem){.type = t, .i = parse_int(p)};
     }
@@ -175,21 +175,21 @@ Data parse_data(Parser *p)
     Data d = {.name = parse_symbol(p)};
     VEC(DataItem) items = {0};
 
-    if (accept(p, ":") && !(d.record = parse_record(p)))
+    if (parse_accept(p, ":") && !(d.record = parse_record(p)))
         parse_fail(p, "expected a struct of the ABI");
-    d.exported = accept(p, "exported");
-    if (accept(p, "align")) {
+    d.exported = parse_accept(p, "exported");
+    if (parse_accept(p, "align")) {
         int64_t align = parse_int(p);
         if (!p->failed && (align < 1 || align > 4096 || (align & (align - 1))))
             parse_fail(p, "an alignment of %lld", (long long)align);
         d.align = (uint32_t)align;
     }
-    expect(p, "{");
-    if (!accept(p, "}")) {
+    parse_expect(p, "{");
+    if (!parse_accept(p, "}")) {
         do
             vec_push(p->c->arena, &items, parse_item(p));
-        while (accept(p, ",") && !p->failed);
-        expect(p, "}");
+        while (parse_accept(p, ",") && !p->failed);
+        parse_expect(p, "}");
     }
     if (!p->failed && d.record && items.n % d.record->n)
         parse_fail(p, "%u values for structs of %u members", items.n, d.record->n);

@@ -73,7 +73,7 @@ bool is_word(char ch)
     return isalnum((unsigned char)ch) || ch == '_' || ch == '.';
 }
 
-bool accept(Parser *p, const char *token)
+bool parse_accept(Parser *p, const char *token)
 {
     size_t n = strlen(token);
 
@@ -87,9 +87,9 @@ bool accept(Parser *p, const char *token)
     return true;
 }
 
-bool expect(Parser *p, const char *token)
+bool parse_expect(Parser *p, const char *token)
 {
-    if (!accept(p, token))
+    if (!parse_accept(p, token))
         parse_fail(p, "expected '%s'", token);
     return !p->failed;
 }
@@ -126,7 +126,7 @@ const char *parse_string(Parser *p)
 {
     StrBuf s = strbuf(p->c->scratch);
 
-    if (!expect(p, "\""))
+    if (!parse_expect(p, "\""))
         return "";
     for (; *p->at && *p->at != '"'; p->at++) {
         if (*p->at == '\\' && p->at[1] == 'x' && isxdigit((unsigned char)p->at[2]) &&
@@ -149,7 +149,7 @@ const char *parse_string(Parser *p)
 
 int64_t parse_int(Parser *p)
 {
-    bool     minus = accept(p, "-");
+    bool     minus = parse_accept(p, "-");
     uint64_t v = 0, most = minus ? 1ull << 63 : INT64_MAX;
 
     skip_blank(p);
@@ -205,7 +205,7 @@ static double parse_nan(Parser *p)
 
 double parse_double(Parser *p)
 {
-    bool   minus = accept(p, "-");
+    bool   minus = parse_accept(p, "-");
     double v;
     char  *end;
 
@@ -282,7 +282,7 @@ const Buffer *parse_buffer_name(Parser *p)
 
     skip_blank(p);
     at = p->at;
-    if (!expect(p, "%"))
+    if (!parse_expect(p, "%"))
         return NULL;
     name = parse_word(p);
     n = find_name(p, name, false);

@@ -140,10 +140,10 @@ static Value parse_form(Parser *p, PrimKind k, uint32_t n)
 
     for (uint32_t i = 0; i < n; i++) {
         if (i)
-            expect(p, ",");
+            parse_expect(p, ",");
         v[i] = parse_value(p, 0);
     }
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     if (k == PRIM_SELECT) {
         const Prim *cond = as_prim(p, v[0], NULL);
@@ -183,8 +183,8 @@ static Value parse_intrin(Parser *p, const char *text)
         type[n] = kid[n]->dtype;
         str_printf(&types, "%s%s", n ? ", " : "", dtype_text(p->c, type[n]));
         n++;
-    } while (accept(p, ",") && n < INTRIN_OPERANDS);
-    if (!expect(p, ")"))
+    } while (parse_accept(p, ",") && n < INTRIN_OPERANDS);
+    if (!parse_expect(p, ")"))
         return nothing(p);
     const Intrin *row = intrin_find(p->c, text, n, type);
 
@@ -201,10 +201,10 @@ static Value parse_math(Parser *p, MathFn fn, uint32_t n)
 
     for (uint32_t i = 0; i < n; i++) {
         if (i)
-            expect(p, ",");
+            parse_expect(p, ",");
         v[i] = parse_value(p, 0);
     }
-    if (!expect(p, ")") || !same_type(p, n, v))
+    if (!parse_expect(p, ")") || !same_type(p, n, v))
         return nothing(p);
     if (!dtype_is_float(v[0].p->dtype) && fn != MATH_ABS) {
         parse_fail(p, "'%s' of a value that is no float", math_text(fn));
@@ -225,10 +225,10 @@ static Value parse_typed(Parser *p, DType t)
         at++;
     if (!dtype_is_float(t) && *at == ')') {
         int64_t n = parse_int(p);
-        return expect(p, ")") ? of_prim(prim_int(p->c, t, n)) : nothing(p);
+        return parse_expect(p, ")") ? of_prim(prim_int(p->c, t, n)) : nothing(p);
     }
     v = parse_value(p, 0);
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     if (v.literal && dtype_is_float(t))
         return of_prim(prim_float(p->c, t, v.num));
@@ -246,11 +246,11 @@ static Value parse_case(Parser *p)
     VEC(Value) arms = {0};
     const Prim **prims;
 
-    expect(p, ";");
+    parse_expect(p, ";");
     do
         vec_push(p->c->scratch, &arms, parse_value(p, 0));
-    while (accept(p, ",") && arms.n < MAX_ARMS);
-    if (!expect(p, ")") || !same_type(p, arms.n, arms.at))
+    while (parse_accept(p, ",") && arms.n < MAX_ARMS);
+    if (!parse_expect(p, ")") || !same_type(p, arms.n, arms.at))
         return nothing(p);
     prims = NEW_ARRAY(p->c->scratch, const Prim *, arms.n);
     for (uint32_t i = 0; i < arms.n; i++)
@@ -268,8 +268,8 @@ static Value parse_vec(Parser *p)
 
     do
         vec_push(p->c->scratch, &at, parse_value(p, 0));
-    while (accept(p, ",") && at.n < MAX_LANES);
-    if (!expect(p, ")") || !same_type(p, at.n, at.at))
+    while (parse_accept(p, ",") && at.n < MAX_LANES);
+    if (!parse_expect(p, ")") || !same_type(p, at.n, at.at))
         return nothing(p);
     prims = NEW_ARRAY(p->c->scratch, const Prim *, at.n);
     for (uint32_t i = 0; i < at.n; i++) {
@@ -285,11 +285,11 @@ static Value parse_splat(Parser *p)
     const Prim *q = as_prim(p, parse_value(p, 0), NULL);
     int64_t     lanes = 0;
 
-    if (expect(p, ","))
+    if (parse_expect(p, ","))
         lanes = parse_int(p);
     if (!p->failed && (lanes < 1 || lanes > MAX_LANES || q->dtype.lanes != 1))
         parse_fail(p, "splat of %u lanes to %lld", q->dtype.lanes, (long long)lanes);
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     return of_prim(prim_splat(p->c, q, (uint16_t)lanes));
 }
@@ -301,14 +301,14 @@ static Value parse_shuffle(Parser *p)
     int64_t     lane;
     uint32_t    n = 0;
 
-    expect(p, ";");
+    parse_expect(p, ";");
     do {
         lane = parse_int(p);
         if (!p->failed && (lane < 0 || lane >= v->dtype.lanes))
             parse_fail(p, "lane %lld of %u", (long long)lane, v->dtype.lanes);
         from[n++] = (uint16_t)lane;
-    } while (accept(p, ",") && n < MAX_LANES);
-    if (!expect(p, ")"))
+    } while (parse_accept(p, ",") && n < MAX_LANES);
+    if (!parse_expect(p, ")"))
         return nothing(p);
     return of_prim(prim_shuffle(p->c, v, (uint16_t)n, from));
 }
@@ -316,11 +316,11 @@ static Value parse_shuffle(Parser *p)
 static Value parse_ramp(Parser *p)
 {
     DType      t = parse_dtype(p);
-    const Idx *x = expect(p, ",") ? parse_idx(p) : NULL;
+    const Idx *x = parse_expect(p, ",") ? parse_idx(p) : NULL;
 
     if (!p->failed && !dtype_is_int(t))
         parse_fail(p, "a ramp of %s", dtype_text(p->c, t));
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     return of_prim(prim_ramp(p->c, dtype_lanes(t, 1), x, t.lanes));
 }
@@ -328,9 +328,9 @@ static Value parse_ramp(Parser *p)
 static Value parse_bits(Parser *p)
 {
     DType       t = parse_dtype(p);
-    const Prim *q = expect(p, ",") ? as_prim(p, parse_value(p, 0), NULL) : NULL;
+    const Prim *q = parse_expect(p, ",") ? as_prim(p, parse_value(p, 0), NULL) : NULL;
 
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     if (q->dtype.bits != t.bits || q->dtype.lanes != t.lanes) {
         parse_fail(p, "bits of %s as %s", dtype_text(p->c, q->dtype), dtype_text(p->c, t));
@@ -343,13 +343,14 @@ static Value parse_bits(Parser *p)
 static Value parse_read(Parser *p)
 {
     const Prim *q = as_prim(p, parse_value(p, 0), NULL);
-    int64_t     lo = expect(p, ",") ? parse_int(p) : 0, hi = expect(p, ",") ? parse_int(p) : 0;
+    int64_t     lo = parse_expect(p, ",") ? parse_int(p) : 0,
+            hi = parse_expect(p, ",") ? parse_int(p) : 0;
 
     if (!p->failed && (!dtype_is_int(q->dtype) || q->dtype.lanes != 1))
         parse_fail(p, "an index of type %s", dtype_text(p->c, q->dtype));
     if (!p->failed && lo > hi)
         parse_fail(p, "the range %lld..%lld is empty", (long long)lo, (long long)hi);
-    if (!expect(p, ")"))
+    if (!parse_expect(p, ")"))
         return nothing(p);
     return of_idx(idx_load(p->c->arith, q, lo, hi));
 }
@@ -358,11 +359,11 @@ static Value parse_read(Parser *p)
 static Value parse_offsetof(Parser *p)
 {
     const AbiRecord *r = parse_record(p);
-    const AbiMember *m = r && expect(p, ",") ? record_member(r, parse_word(p)) : NULL;
+    const AbiMember *m = r && parse_expect(p, ",") ? record_member(r, parse_word(p)) : NULL;
 
     if (!p->failed && !m)
         parse_fail(p, "expected a struct of the ABI and a member of it");
-    return expect(p, ")") ? of_prim(prim_offsetof(p->c, r, m)) : nothing(p);
+    return parse_expect(p, ")") ? of_prim(prim_offsetof(p->c, r, m)) : nothing(p);
 }
 
 static Value parse_addr(Parser *p)
@@ -386,7 +387,7 @@ static Value parse_addr(Parser *p)
             return nothing(p);
         q = prim_addr(p->c, b, index, m);
     }
-    return expect(p, ")") ? of_prim(q) : nothing(p);
+    return parse_expect(p, ")") ? of_prim(q) : nothing(p);
 }
 
 /* handle(0) */
@@ -394,7 +395,7 @@ static Value parse_null(Parser *p)
 {
     if (!p->failed && parse_int(p) != 0)
         parse_fail(p, "a handle that is written down is 0");
-    return expect(p, ")") ? of_prim(prim_null(p->c)) : nothing(p);
+    return parse_expect(p, ")") ? of_prim(prim_null(p->c)) : nothing(p);
 }
 
 /* A bare word: a form, a function, a type, an iterator. */
@@ -406,7 +407,7 @@ static Value parse_named(Parser *p)
 
     if (!strcmp(word, "true") || !strcmp(word, "false"))
         return of_prim(prim_int(p->c, DT_BOOL, word[0] == 't'));
-    if (!accept(p, "(")) {
+    if (!parse_accept(p, "(")) {
         if (!(name = find_name(p, word, true))) {
             p->at = at;
             unknown_name(p, word, true);
@@ -458,18 +459,18 @@ const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes)
     const Idx **at = NEW_ARRAY(p->c->scratch, const Idx *, b->ndim + 1);
     int64_t     n = b->dtype.lanes;
 
-    expect(p, "[");
+    parse_expect(p, "[");
     for (uint32_t i = 0; i < b->ndim; i++) {
         if (i)
-            expect(p, ",");
+            parse_expect(p, ",");
         at[i] = parse_idx(p);
     }
-    if (accept(p, ":"))
+    if (parse_accept(p, ":"))
         n = parse_int(p);
     if (!p->failed && n != b->dtype.lanes &&
         (n < 1 || n > MAX_LANES || b->dtype.lanes != 1 || b->ndim == 0))
         parse_fail(p, "%lld lanes of '%s'", (long long)n, b->name);
-    expect(p, "]");
+    parse_expect(p, "]");
     *lanes = (uint16_t)n;
     return at;
 }
@@ -518,9 +519,9 @@ static Value parse_percent(Parser *p)
         const AbiMember *m = parse_member(p, b, false);
         return m ? of_prim(prim_member(p->c, b, index, m)) : nothing(p);
     }
-    if (accept(p, "mask(")) {
+    if (parse_accept(p, "mask(")) {
         mask = as_prim(p, parse_value(p, 0), NULL);
-        expect(p, ")");
+        parse_expect(p, ")");
         if (!p->failed && (!dtype_is_bool(mask->dtype) || mask->dtype.lanes != lanes))
             parse_fail(p, "the mask is %s, not %u bools", dtype_text(p->c, mask->dtype), lanes);
         if (!p->failed && b->dtype.lanes != 1)
@@ -536,7 +537,7 @@ static Value parse_label(Parser *p, Value v)
 {
     const Prim *q = as_prim(p, v, NULL);
 
-    expect(p, "$");
+    parse_expect(p, "$");
     if (parse_int(p) != p->labels.n)
         parse_fail(p, "expected '$%u', the next label", p->labels.n);
     vec_push(p->c->scratch, &p->labels, q);
@@ -566,16 +567,16 @@ static Value parse_factor(Parser *p)
         return (Value){.literal = true, .num = parse_double(p)};
     if (starts_number(p->at) || (*p->at == '-' && starts_number(p->at + 1)))
         return of_idx(idx_const(p->c->arith, parse_int(p)));
-    if (accept(p, "(")) {
+    if (parse_accept(p, "(")) {
         v = parse_value(p, 0);
-        if (accept(p, "as"))
+        if (parse_accept(p, "as"))
             v = parse_label(p, v);
-        expect(p, ")");
+        parse_expect(p, ")");
         return v;
     }
-    if (accept(p, "$"))
+    if (parse_accept(p, "$"))
         return parse_labelled(p);
-    if (accept(p, "!")) {
+    if (parse_accept(p, "!")) {
         const Prim *q = as_prim(p, parse_factor(p), NULL);
         if (!dtype_is_bool(q->dtype))
             parse_fail(p, "'!' of %s", dtype_text(p->c, q->dtype));
@@ -624,7 +625,7 @@ static Value parse_product(Parser *p)
         if (v.x && p->at[0] == '%' && (is_blank(p->at[1]) || isdigit((unsigned char)p->at[1]))) {
             p->at++;
             v = divide(p, v, parse_factor(p), true);
-        } else if (accept(p, "*")) {
+        } else if (parse_accept(p, "*")) {
             v = binary(p, PRIM_MUL, v, parse_factor(p));
         } else if (p->at[0] == '/' && p->at[1] != '/') {
             p->at++;
@@ -660,9 +661,9 @@ static Value parse_sum(Parser *p)
         skip_blank(p);
         if (p->at[0] == '-' && p->at[1] == '>')
             break;
-        if (accept(p, "+"))
+        if (parse_accept(p, "+"))
             v = binary(p, PRIM_ADD, v, parse_product(p));
-        else if (accept(p, "-"))
+        else if (parse_accept(p, "-"))
             v = binary(p, PRIM_SUB, v, parse_product(p));
         else
             break;
@@ -684,7 +685,7 @@ static Value parse_comparison(Parser *p)
     Value a = parse_sum(p), b;
 
     for (uint32_t i = 0; i < COUNT(comparisons); i++) {
-        if (!accept(p, comparisons[i].text))
+        if (!parse_accept(p, comparisons[i].text))
             continue;
         b = parse_sum(p);
         return comparisons[i].swap ? binary(p, comparisons[i].kind, b, a)
@@ -710,7 +711,7 @@ static Value parse_value(Parser *p, int prec)
     if (!parse_enter(p))
         return nothing(p);
     v = prec ? parse_comparison(p) : parse_value(p, 1);
-    while (accept(p, prec ? "&&" : "||")) {
+    while (parse_accept(p, prec ? "&&" : "||")) {
         b = prec ? parse_comparison(p) : parse_value(p, 1);
         v = need_bool(p, v, b) ? binary(p, prec ? PRIM_AND : PRIM_OR, v, b) : nothing(p);
     }

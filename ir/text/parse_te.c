@@ -36,7 +36,7 @@ static const Tensor *parse_tensor_name(Defs *d)
 
 static const char *percent_name(Parser *p)
 {
-    return expect(p, "%") ? parse_word(p) : "";
+    return parse_expect(p, "%") ? parse_word(p) : "";
 }
 
 /* A tensor's size is known before any of its cells: it is of numbers and dims, no axis and nothing
@@ -88,20 +88,20 @@ static Axes parse_axes(Parser *p)
     const char *name[TE_MAX_AXES];
     uint32_t    n = 0;
 
-    while (!p->failed && !accept(p, "]")) {
+    while (!p->failed && !parse_accept(p, "]")) {
         if (n == TE_MAX_AXES) {
             parse_fail(p, "more than %d axes", TE_MAX_AXES);
             break;
         }
         name[n] = parse_word(p);
-        expect(p, "<");
+        parse_expect(p, "<");
         const char *at = p->at;
         extent[n] = parse_idx(p);
         check_extent(p, at, name[n], extent[n]);
         if (!p->failed && extent[n]->lo < 0)
             parse_fail(p, "the extent of '%s' may be negative", name[n]);
         n++;
-        accept(p, ",");
+        parse_accept(p, ",");
     }
     if (p->failed)
         return (Axes){0};
@@ -124,10 +124,10 @@ static CellValue parse_cell_value(Parser *p)
 {
     CellValue v = {0};
 
-    expect(p, ":");
+    parse_expect(p, ":");
     v.dtype = parse_dtype(p);
-    expect(p, "=");
-    while (v.comb < COUNT(comb_names) && !accept(p, comb_names[v.comb]))
+    parse_expect(p, "=");
+    while (v.comb < COUNT(comb_names) && !parse_accept(p, comb_names[v.comb]))
         v.comb++;
     if (v.comb < COUNT(comb_names))
         v.raxes = parse_axes(p);
@@ -155,7 +155,7 @@ static void parse_def(Defs *d)
     uint32_t    mark = p->names.n;
     Axes        axes = {0};
 
-    if (expect(p, "["))
+    if (parse_expect(p, "["))
         axes = parse_axes(p);
     CellValue v = parse_cell_value(p);
 
@@ -191,7 +191,7 @@ static const Idx *parse_scan_dim(Parser *p, const Scan *k, ScanPart part, Axes *
         x = parse_idx(p);
         name = "it";
     }
-    expect(p, "<");
+    parse_expect(p, "<");
     at = p->at;
     *extent = parse_idx(p);
     check_extent(p, at, name, *extent);
@@ -238,15 +238,15 @@ static void parse_scan_def(Defs *d, Scan *k, ScanPart part)
     const Idx  *at[TE_MAX_AXES], *extent[TE_MAX_AXES];
     Axes        own = {0};
 
-    expect(p, "[");
-    while (!p->failed && !accept(p, "]")) {
+    parse_expect(p, "[");
+    while (!p->failed && !parse_accept(p, "]")) {
         if (n == TE_MAX_AXES) {
             parse_fail(p, "more than %d axes", TE_MAX_AXES);
             return;
         }
         at[n] = parse_scan_dim(p, k, part, &own, &extent[n]);
         n++;
-        accept(p, ",");
+        parse_accept(p, ",");
     }
     CellValue v = parse_cell_value(p);
 
@@ -282,27 +282,27 @@ static void parse_scan(Defs *d)
     const char *at = p->at, *name = parse_word(p);
     ScanPart    part = SCAN_START;
 
-    expect(p, "<");
+    parse_expect(p, "<");
     const char *where = p->at;
     const Idx  *rounds = parse_idx(p);
     check_extent(p, where, name, rounds);
-    Axes outer = accept(p, "[") ? parse_axes(p) : (Axes){0};
+    Axes outer = parse_accept(p, "[") ? parse_axes(p) : (Axes){0};
 
     if (!p->failed && rounds->lo < 0)
         parse_fail(p, "the extent of '%s' may be negative", name);
     if (!p->failed && outer.n >= TE_MAX_AXES)
         parse_fail(p, "more than %d axes", TE_MAX_AXES);
-    if (!expect(p, "{"))
+    if (!parse_expect(p, "{"))
         return;
     Scan    *k = te_scan(p->c, outer, name, rounds);
     uint32_t before = d->tensors.n;
-    while (!p->failed && !accept(p, "}")) {
-        if (part == SCAN_START && accept(p, "each")) {
+    while (!p->failed && !parse_accept(p, "}")) {
+        if (part == SCAN_START && parse_accept(p, "each")) {
             uint32_t inner = p->names.n, first = d->tensors.n;
 
             declare_var(p, name, true, k->t);
-            expect(p, "{");
-            while (!p->failed && !accept(p, "}"))
+            parse_expect(p, "{");
+            while (!p->failed && !parse_accept(p, "}"))
                 parse_scan_def(d, k, SCAN_EACH);
             end_axes(d, inner, first);
             part = SCAN_END;
@@ -332,7 +332,7 @@ static void parse_extern(Defs *d)
     do {
         const char *name = percent_name(p);
 
-        expect(p, ":");
+        parse_expect(p, ":");
         const Type *t = parse_type(p, name, &scope);
 
         if (!t)
@@ -341,12 +341,12 @@ static void parse_extern(Defs *d)
 
         declare_tensor(d, name, x);
         vec_push(p->c->scratch, &outs, x);
-    } while (accept(p, ",") && outs.n < MAX_TENSORS);
-    expect(p, "from");
-    expect(p, "(");
-    while (!p->failed && !accept(p, ")")) {
+    } while (parse_accept(p, ",") && outs.n < MAX_TENSORS);
+    parse_expect(p, "from");
+    parse_expect(p, "(");
+    while (!p->failed && !parse_accept(p, ")")) {
         vec_push(p->c->scratch, &ins, parse_tensor_name(d));
-        accept(p, ",");
+        parse_accept(p, ",");
     }
     for (uint32_t i = 0; !p->failed && i < ins.n; i++)
         for (uint32_t k = 0; k < outs.n; k++)
@@ -365,15 +365,15 @@ static const TeFunc *parse_func(Parser *p)
     VEC(const Tensor *) params = {0}, outs = {0};
     VEC(const char *) names = {0};
 
-    expect(p, "@");
+    parse_expect(p, "@");
     f->name = parse_word(p);
     p->labels.n = 0;
-    expect(p, "(");
-    while (!p->failed && !accept(p, ")")) {
+    parse_expect(p, "(");
+    while (!p->failed && !parse_accept(p, ")")) {
         const char *name = percent_name(p);
         Scope       scope = SCOPE_ARENA;
 
-        expect(p, ":");
+        parse_expect(p, ":");
         const Type *t = parse_type(p, name, &scope);
 
         if (!t)
@@ -382,20 +382,20 @@ static const TeFunc *parse_func(Parser *p)
 
         declare_tensor(&d, name, x);
         vec_push(p->c->arena, &params, x);
-        accept(p, ",");
+        parse_accept(p, ",");
     }
-    expect(p, "->");
-    expect(p, "(");
-    while (!p->failed && !accept(p, ")")) {
+    parse_expect(p, "->");
+    parse_expect(p, "(");
+    while (!p->failed && !parse_accept(p, ")")) {
         vec_push(p->c->scratch, &names, percent_name(p));
-        accept(p, ",");
+        parse_accept(p, ",");
     }
     f->loc = parse_loc(p);
-    expect(p, "{");
-    while (!p->failed && !accept(p, "}")) {
-        if (accept(p, "extern"))
+    parse_expect(p, "{");
+    while (!p->failed && !parse_accept(p, "}")) {
+        if (parse_accept(p, "extern"))
             parse_extern(&d);
-        else if (accept(p, "scan"))
+        else if (parse_accept(p, "scan"))
             parse_scan(&d);
         else
             parse_def(&d);
@@ -435,9 +435,9 @@ static bool parse_funcs(Ctx *c, const char *file, Bytes text, bool one, TeFuncs 
                 parse_fail(&p, "expected the end of the text");
             break;
         }
-        while (accept(&p, "dim"))
+        while (parse_accept(&p, "dim"))
             parse_dim(&p);
-        if (expect(&p, "te")) {
+        if (parse_expect(&p, "te")) {
             uint32_t      mark = p.names.n; /* dims stay, tensors are the function's */
             const TeFunc *f = parse_func(&p);
             p.names.n = mark;

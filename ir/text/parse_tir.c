@@ -22,14 +22,14 @@ static FuncKind parse_func_kind(Parser *p)
 
 static const char *local_name(Parser *p)
 {
-    return expect(p, "%") ? parse_word(p) : "";
+    return parse_expect(p, "%") ? parse_word(p) : "";
 }
 
 /* lo..hi, inclusive */
 static void parse_range(Parser *p, int64_t *lo, int64_t *hi)
 {
     *lo = parse_int(p);
-    expect(p, "..");
+    parse_expect(p, "..");
     *hi = parse_int(p);
     if (!p->failed && *lo > *hi)
         parse_fail(p, "the range %lld..%lld is empty", (long long)*lo, (long long)*hi);
@@ -41,7 +41,7 @@ static void parse_range(Parser *p, int64_t *lo, int64_t *hi)
 static void parse_bounds(Parser *p, int64_t *lo, const Idx **most)
 {
     *lo = parse_int(p);
-    expect(p, "..");
+    parse_expect(p, "..");
     *most = parse_idx(p);
     if (!p->failed && *lo > (*most)->hi)
         parse_fail(p, "the range %lld..%lld is empty", (long long)*lo, (long long)(*most)->hi);
@@ -65,18 +65,18 @@ Loc parse_loc(Parser *p)
 {
     Loc loc = NO_LOC;
 
-    if (!accept(p, "loc"))
+    if (!parse_accept(p, "loc"))
         return loc;
-    expect(p, "(");
+    parse_expect(p, "(");
     loc.file = parse_string(p);
-    if (accept(p, ":"))
+    if (parse_accept(p, ":"))
         loc.line = (uint32_t)parse_int(p);
-    if (accept(p, ":"))
+    if (parse_accept(p, ":"))
         loc.col = (uint32_t)parse_int(p);
     skip_blank(p);
     if (*p->at == '"')
         loc.name = parse_string(p);
-    expect(p, ")");
+    parse_expect(p, ")");
     return loc;
 }
 
@@ -92,10 +92,10 @@ const Stmt *parse_braces(Parser *p)
     uint32_t    mark = p->names.n;
     const Stmt *s;
 
-    if (!expect(p, "{"))
+    if (!parse_expect(p, "{"))
         return nothing(p);
     s = parse_stmts(p);
-    expect(p, "}");
+    parse_expect(p, "}");
     p->names.n = mark;
     return s;
 }
@@ -112,24 +112,24 @@ static const Stmt *parse_for(Parser *p)
     const Stmt *body;
 
     l.lo = idx_const(A, 0);
-    if (accept(p, "in")) {
+    if (parse_accept(p, "in")) {
         l.lo = parse_idx(p);
-        expect(p, "..");
+        parse_expect(p, "..");
     } else {
-        expect(p, "<");
+        parse_expect(p, "<");
     }
     end = parse_idx(p);
     l.extent = idx_sub(A, end, l.lo);
     lo = l.lo->lo;
     hi = loop_last(end, l.lo);
-    bool ranged = accept(p, ":");
+    bool ranged = parse_accept(p, ":");
     if (ranged)
         parse_range(p, &lo, &hi);
     l.var = !ranged && idx_is_const(l.lo, NULL) && !lo ? atom_upto(A, name, l.extent)
                                                        : atom_var(A, name, lo, hi);
-    if (accept(p, "reduce"))
+    if (parse_accept(p, "reduce"))
         l.kind = LOOP_REDUCE;
-    else if (accept(p, "seq"))
+    else if (parse_accept(p, "seq"))
         l.kind = LOOP_SEQ;
     parse_marks(p, &loop_mark_table, &l);
     loc = parse_loc(p);
@@ -146,14 +146,14 @@ static const Atom *parse_iter(Parser *p, const Idx **bind)
     const Idx  *end = NULL;
     int64_t     lo = 0, hi = 0;
 
-    if (accept(p, "in")) {
+    if (parse_accept(p, "in")) {
         parse_range(p, &lo, &hi);
-    } else if (expect(p, "<")) {
+    } else if (parse_expect(p, "<")) {
         end = parse_idx(p);
         if (!p->failed && end->hi < 1)
             parse_fail(p, "iterator '%s' has no values", name);
     }
-    expect(p, "=");
+    parse_expect(p, "=");
     *bind = parse_idx(p);
     return end && !p->failed ? atom_upto(p->c->arith, name, end)
                              : atom_var(p->c->arith, name, lo, p->failed ? lo : hi);
@@ -169,9 +169,9 @@ static const Stmt *parse_block(Parser *p)
     Loc         loc;
     VEC(const Stmt *) kids = {0};
 
-    expect(p, "[");
-    while (!p->failed && !accept(p, "]")) {
-        if (accept(p, ";")) {
+    parse_expect(p, "[");
+    while (!p->failed && !parse_accept(p, "]")) {
+        if (parse_accept(p, ";")) {
             if (++part > 2)
                 parse_fail(p, "a block has spatial; reduce; sequential iterators");
             continue;
@@ -183,17 +183,17 @@ static const Stmt *parse_block(Parser *p)
         iter[n] = parse_iter(p, &bind[n]);
         n++;
         ++*count[part];
-        accept(p, ",");
+        parse_accept(p, ",");
     }
-    b.redundant = accept(p, "redundant");
-    b.opaque = accept(p, "opaque");
-    if (accept(p, "where"))
+    b.redundant = parse_accept(p, "redundant");
+    b.opaque = parse_accept(p, "opaque");
+    if (parse_accept(p, "where"))
         b.where = parse_pred(p);
     loc = parse_loc(p);
     for (uint32_t i = 0; i < n; i++)
         declare_var(p, iter[i]->name, true, idx_atom(p->c->arith, iter[i]));
-    expect(p, "{");
-    if (accept(p, "init")) {
+    parse_expect(p, "{");
+    if (parse_accept(p, "init")) {
         const Stmt *init;
         skip_blank(p);
         init = *p->at == '{' ? parse_braces(p) : parse_store(p);
@@ -201,7 +201,7 @@ static const Stmt *parse_block(Parser *p)
         vec_push(p->c->scratch, &kids, init);
     }
     const Stmt *rest = parse_stmts(p);
-    expect(p, "}");
+    parse_expect(p, "}");
     p->names.n = mark;
     if (p->failed)
         return rest;
@@ -233,7 +233,7 @@ static Arg parse_arg(Parser *p)
         return a;
     }
     a.buffer = parse_buffer_name(p);
-    a.offset = accept(p, "+") ? parse_idx(p) : idx_const(p->c->arith, 0);
+    a.offset = parse_accept(p, "+") ? parse_idx(p) : idx_const(p->c->arith, 0);
     return a;
 }
 
@@ -241,12 +241,12 @@ static const Arg *parse_args(Parser *p, uint32_t *n)
 {
     VEC(Arg) v = {0};
 
-    expect(p, "(");
-    if (!accept(p, ")")) {
+    parse_expect(p, "(");
+    if (!parse_accept(p, ")")) {
         do
             vec_push(p->c->arena, &v, parse_arg(p));
-        while (accept(p, ",") && !p->failed);
-        expect(p, ")");
+        while (parse_accept(p, ",") && !p->failed);
+        parse_expect(p, ")");
     }
     *n = v.n;
     return v.at;
@@ -257,7 +257,7 @@ static const Stmt *parse_call(Parser *p)
     const char *callee = parse_symbol(p);
     uint32_t    n;
     const Arg  *args = parse_args(p, &n);
-    bool        on0 = accept(p, "on0");
+    bool        on0 = parse_accept(p, "on0");
     Loc         loc = parse_loc(p);
 
     return p->failed ? nothing(p) : stmt_call(p->c, callee, n, args, on0, loc);
@@ -265,14 +265,14 @@ static const Stmt *parse_call(Parser *p)
 
 static void parse_three(Parser *p, const char *word, const Idx **x)
 {
-    expect(p, word);
-    expect(p, "(");
+    parse_expect(p, word);
+    parse_expect(p, "(");
     for (int i = 0; i < 3; i++) {
         if (i)
-            expect(p, ",");
+            parse_expect(p, ",");
         x[i] = parse_idx(p);
     }
-    expect(p, ")");
+    parse_expect(p, ")");
 }
 
 static const Stmt *parse_launch(Parser *p)
@@ -292,12 +292,12 @@ static const Stmt *parse_copy(Parser *p)
     static const char *const sides[] = {"device", "host"};
     CopyData                 d = {.src = parse_arg(p)};
 
-    expect(p, "->");
+    parse_expect(p, "->");
     d.dst = parse_arg(p);
-    expect(p, ",");
+    parse_expect(p, ",");
     d.bytes = parse_idx(p);
-    expect(p, "bytes");
-    expect(p, "to");
+    parse_expect(p, "bytes");
+    parse_expect(p, "to");
     d.to_device = parse_one_of(p, sides, 2, "side") == 0;
     if (!p->failed && (!d.src.buffer || !d.dst.buffer || d.bytes->lo < 0))
         parse_fail(p, "copy is between buffers");
@@ -311,11 +311,11 @@ static const Stmt *parse_region(Parser *p)
     const char *tid = local_name(p), *nt;
     const Stmt *body;
 
-    expect(p, "in");
+    parse_expect(p, "in");
     r.tid = bounded_var(p, tid);
-    expect(p, ",");
+    parse_expect(p, ",");
     nt = local_name(p);
-    expect(p, "in");
+    parse_expect(p, "in");
     r.nt = bounded_var(p, nt);
     declare_var(p, tid, false, idx_atom(p->c->arith, r.tid));
     declare_var(p, nt, false, idx_atom(p->c->arith, r.nt));
@@ -353,10 +353,10 @@ static const Stmt *parse_store(Parser *p)
     index = parse_cell(p, b, &lanes);
     if (b->record && !p->failed)
         return parse_put(p, b, index);
-    expect(p, "=");
+    parse_expect(p, "=");
     skip_blank(p);
     at = p->at;
-    if (accept(p, "invoke")) {
+    if (parse_accept(p, "invoke")) {
         if (!p->failed && b->ndim)
             parse_fail(p, "a result goes to a variable, which '%s' is not", b->name);
         return parse_invoke(p, b);
@@ -373,7 +373,7 @@ static const Stmt *parse_store(Parser *p)
                    dtype_text(p->c, t));
         return nothing(p);
     }
-    if (accept(p, "when")) {
+    if (parse_accept(p, "when")) {
         mask = parse_prim(p, NULL);
         if (!p->failed && (!dtype_is_bool(mask->dtype) || mask->dtype.lanes != lanes))
             parse_fail(p, "the mask is %s, not %u bools", dtype_text(p->c, mask->dtype), lanes);
@@ -391,7 +391,7 @@ static const Stmt *parse_prefetch(Parser *p)
     if (!b)
         return nothing(p);
     index = parse_cell(p, b, &lanes);
-    expect(p, "lines");
+    parse_expect(p, "lines");
     lines = parse_int(p);
     if (!p->failed && (lines < 1 || lines > MAX_LINES || lanes != 1))
         parse_fail(p, "a prefetch is of 1 to %d lines from one cell on", MAX_LINES);
@@ -415,9 +415,9 @@ static const Stmt *parse_alloc(Parser *p, bool view, bool *rest)
     const Prim   *at = NULL;
     const Stmt   *body;
 
-    expect(p, ":");
+    parse_expect(p, ":");
     b = parse_buffer(p, name);
-    if (view && expect(p, "="))
+    if (view && parse_expect(p, "="))
         at = parse_prim(p, NULL);
     if (p->failed)
         return nothing(p);
@@ -447,47 +447,47 @@ static const Stmt *parse_stmt(Parser *p, bool *rest)
     skip_blank(p);
     if (*p->at == '%')
         return parse_store(p);
-    if (accept(p, "for"))
+    if (parse_accept(p, "for"))
         return parse_for(p);
-    if (accept(p, "alloc"))
+    if (parse_accept(p, "alloc"))
         return parse_alloc(p, false, rest);
-    if (accept(p, "view"))
+    if (parse_accept(p, "view"))
         return parse_alloc(p, true, rest);
-    if (accept(p, "block"))
+    if (parse_accept(p, "block"))
         return parse_block(p);
-    if (accept(p, "if")) {
+    if (parse_accept(p, "if")) {
         cond = parse_cond(p);
         body = parse_braces(p);
-        if (accept(p, "else"))
+        if (parse_accept(p, "else"))
             other = parse_braces(p);
         return p->failed ? nothing(p) : stmt_if(p->c, cond, body, other);
     }
-    if (accept(p, "while")) {
+    if (parse_accept(p, "while")) {
         cond = parse_cond(p);
         body = parse_braces(p);
         return p->failed ? nothing(p) : stmt_while(p->c, cond, body);
     }
-    if (accept(p, "call"))
+    if (parse_accept(p, "call"))
         return parse_call(p);
-    if (accept(p, "prefetch"))
+    if (parse_accept(p, "prefetch"))
         return parse_prefetch(p);
-    if (accept(p, "barrier"))
+    if (parse_accept(p, "barrier"))
         return stmt_barrier(p->c);
-    if (accept(p, "await"))
+    if (parse_accept(p, "await"))
         return parse_await(p);
-    if (accept(p, "region"))
+    if (parse_accept(p, "region"))
         return parse_region(p);
-    if (accept(p, "launch"))
+    if (parse_accept(p, "launch"))
         return parse_launch(p);
-    if (accept(p, "copy"))
+    if (parse_accept(p, "copy"))
         return parse_copy(p);
-    if (accept(p, "invoke"))
+    if (parse_accept(p, "invoke"))
         return parse_invoke(p, NULL);
-    if (accept(p, "switch"))
+    if (parse_accept(p, "switch"))
         return parse_switch(p);
-    if (accept(p, "return"))
+    if (parse_accept(p, "return"))
         return parse_return(p);
-    if (accept(p, "fail")) {
+    if (parse_accept(p, "fail")) {
         int64_t code = parse_int(p);
         if (!p->failed && (code < INT32_MIN || code > INT32_MAX))
             parse_fail(p, "a code of more than 32 bits");
@@ -506,7 +506,7 @@ static const Stmt *parse_stmts(Parser *p)
     if (!parse_enter(p))
         return nothing(p);
     for (;;) {
-        accept(p, ";");
+        parse_accept(p, ";");
         skip_blank(p);
         if (p->failed || rest || *p->at == '}' || !*p->at)
             break;
@@ -524,15 +524,15 @@ static Param parse_param(Parser *p)
     Param       q = {0};
     const char *name = local_name(p);
 
-    if (accept(p, "in")) {
+    if (parse_accept(p, "in")) {
         q.scalar = bounded_var(p, name);
         declare_var(p, name, false, idx_atom(p->c->arith, q.scalar));
     } else {
-        expect(p, ":");
+        parse_expect(p, ":");
         q.buffer = parse_buffer(p, name);
         declare_buffer(p, name, q.buffer);
     }
-    q.written = accept(p, "written");
+    q.written = parse_accept(p, "written");
     return q;
 }
 
@@ -568,27 +568,27 @@ static const Func *parse_func(Parser *p)
     VEC(Param) params = {0};
 
     p->labels.n = 0;
-    expect(p, "kind(");
+    parse_expect(p, "kind(");
     f.kind = parse_func_kind(p);
-    expect(p, ")");
-    if (accept(p, "sig(")) {
+    parse_expect(p, ")");
+    if (parse_accept(p, "sig(")) {
         f.sig = parse_signature(p);
-        expect(p, ")");
+        parse_expect(p, ")");
     }
-    f.exported = accept(p, "exported");
-    f.any_cpu = accept(p, "any_cpu");
-    if (accept(p, "target(")) {
+    f.exported = parse_accept(p, "exported");
+    f.any_cpu = parse_accept(p, "any_cpu");
+    if (parse_accept(p, "target(")) {
         f.target = parse_target(p);
-        expect(p, ")");
+        parse_expect(p, ")");
     }
-    expect(p, "(");
-    if (!accept(p, ")")) {
+    parse_expect(p, "(");
+    if (!parse_accept(p, ")")) {
         do
             vec_push(p->c->scratch, &params, parse_param(p));
-        while (accept(p, ",") && !p->failed);
-        expect(p, ")");
+        while (parse_accept(p, ",") && !p->failed);
+        parse_expect(p, ")");
     }
-    if (accept(p, "macs"))
+    if (parse_accept(p, "macs"))
         f.macs = parse_int(p);
     f.loc = parse_loc(p);
     f.nparams = params.n;
@@ -605,7 +605,7 @@ const Atom *parse_dim(Parser *p)
     const Idx  *most = NULL;
     int64_t     lo = 0;
 
-    expect(p, "in");
+    parse_expect(p, "in");
     parse_bounds(p, &lo, &most);
     if (p->failed)
         return NULL;
@@ -622,11 +622,11 @@ const TirModule *parse_functions(Parser *p)
 
     /* Behind the functions of a plan there may be another plan. */
     for (skip_blank(p); *p->at && !p->failed && !str_starts(p->at, "tvmcc plan"); skip_blank(p)) {
-        if (accept(p, "dim")) {
+        if (parse_accept(p, "dim")) {
             parse_dim(p);
-        } else if (accept(p, "data")) {
+        } else if (parse_accept(p, "data")) {
             vec_push(p->c->scratch, &data, parse_data(p));
-        } else if (expect(p, "func")) {
+        } else if (parse_expect(p, "func")) {
             const Func *f = parse_func(p);
             if (f && map_get(names, PTR_KEY(f->name)))
                 parse_fail(p, "function '@%s' is there twice", f->name);

@@ -38,9 +38,9 @@ void parse_fail(Parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool parse_enter(Parser *p);
 void parse_leave(Parser *p);
 
-void        skip_blank(Parser *p);                /* blanks and comments */
-bool        accept(Parser *p, const char *token); /* words end at a word's end */
-bool        expect(Parser *p, const char *token);
+void        skip_blank(Parser *p);                      /* blanks and comments */
+bool        parse_accept(Parser *p, const char *token); /* words end at a word's end */
+bool        parse_expect(Parser *p, const char *token);
 const char *parse_word(Parser *p);   /* letters, digits, _ and .; interned */
 const char *parse_string(Parser *p); /* "..." ; interned */
 int64_t     parse_int(Parser *p);
