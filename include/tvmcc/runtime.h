@@ -133,6 +133,10 @@ typedef struct tvmrt_device_options {
     void       *stream;       /* CUstream, cl_command_queue (in order); NULL: one of its own */
     const char *name;         /* NULL, or a part of its name or its maker's, in any case */
     size_t      least_memory; /* bytes that it has to have */
+    /* 1: it has to tell what launches take, as below, which takes time; a stream of the caller's
+     * has to be of OpenCL and made with CL_QUEUE_PROFILING_ENABLE. */
+    uint32_t timing;
+    uint32_t reserved; /* 0 */
 } tvmrt_device_options;
 
 /* tvmrt_device_open with a choice; `options` NULL: none. */
@@ -151,6 +155,20 @@ typedef struct tvmrt_device_info {
 /* The devices of a kind, 0: of all kinds.  Fills in `n` at most and gives their number; 0 with the
  * reason in `why`. */
 uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const char **why);
+
+/* What launches take by the device's own clock, in the order of their calls; what a recording holds
+ * is not timed.  The figures are of launches that the device has one behind the other, so nobody
+ * should wait between them: on CUDA and ROCm it begins when the next other function of its table is
+ * called, or at the latest a tenth of a second after the first launch.
+ *
+ * These are for devices that were opened with `timing`, TVMCC_E_MISMATCH for others.  The first one
+ * waits, forgets what was timed so far and has launches timed from there on, or with `on` 0 no
+ * more; they are from the opening on. */
+int32_t tvmrt_time_launches(const tvmcc_device *device, int on);
+/* How many launches were timed; 0 of other devices. */
+uint32_t tvmrt_timed_launches(const tvmcc_device *device);
+/* Waits, then fills in the nanoseconds of the first n. */
+int32_t tvmrt_launch_times(const tvmcc_device *device, uint32_t n, double *ns);
 
 #ifdef __cplusplus
 }

@@ -10,9 +10,13 @@
  */
 #include "device.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Numbers and types of the driver API. */
 typedef void    *Handle;
@@ -28,7 +32,9 @@ enum {
     MOST_ARGS = 512,  /* 4 KiB */
     GIVEN_SHARED = 8, /* attribute of a kernel: bytes that a launch may give each block, .. */
     DECLARED_SHARED = 48 << 10, /* .. beyond those that it may have declared */
-    STAGING_BYTES = 1 << 20
+    STAGING_BYTES = 1 << 20,
+    ROW = 256, /* launches that are timed together; a stream takes about 1000 before it waits */
+    HELD_MS = 100
 };
 
 /* CALL(id, CUDA's name, HIP's name, parameters): every call returns an error code.  Those with _v2
@@ -74,6 +80,19 @@ enum {
     CALL(exec_destroy, cuGraphExecDestroy, hipGraphExecDestroy, (Handle))                       \
     CALL(graph_launch, cuGraphLaunch, hipGraphLaunch, (Handle, Handle))
 
+/* ... and those without which launches are not timed. */
+#define TIMING_CALLS(CALL)                                                                  \
+    CALL(event_create, cuEventCreate, hipEventCreateWithFlags, (Handle *, uint32_t))        \
+    CALL(event_destroy, cuEventDestroy_v2, hipEventDestroy, (Handle))                       \
+    CALL(event_record, cuEventRecord, hipEventRecord, (Handle, Handle))                     \
+    CALL(event_elapsed, cuEventElapsedTime, hipEventElapsedTime, (float *, Handle, Handle)) \
+    CALL(host_call, cuLaunchHostFunc, hipLaunchHostFunc, (Handle, void (*)(void *), void *))
+
+typedef struct {
+    Handle event;
+    bool   first; /* before a row of launches, not behind one */
+} Mark;
+
 typedef struct {
     DeviceState state;
     int         device;
@@ -82,15 +101,21 @@ typedef struct {
     Handle      context, stream;
     char       *staging; /* pinned; NULL: none was to be had */
     size_t      staged;  /* bytes of it that copies may still read */
+    /* times of launches */
+    bool             capturing, held; /* held: a row is under way, for whose end the stream waits */
+    Mark            *marks;
+    uint32_t         nmarks, made, room, in_row;
+    uint32_t         passed; /* rows that the stream has begun: of the driver's thread */
+    _Atomic uint32_t ended;  /* rows that may begin */
 #define FIELD(id, cuda, hip, args) int(*id) args;
-    CALLS(FIELD)
+    CALLS(FIELD) TIMING_CALLS(FIELD)
 #undef FIELD
 } Cuda;
 
 /* Their places among the driver's calls. */
 enum {
 #define NUMBER(id, cuda, hip, args) CALL_##id,
-    CALLS(NUMBER)
+    CALLS(NUMBER) TIMING_CALLS(NUMBER)
 #undef NUMBER
 };
 
@@ -114,8 +139,18 @@ static const char *cu_error_text(DeviceState *state, int32_t code)
     return ((Cuda *)state)->error_string(code, &text) == 0 ? text : NULL;
 }
 
+/* The row of launches, if there is one, may begin. */
+static void end_row(Cuda *cu)
+{
+    if (cu->held)
+        atomic_fetch_add(&cu->ended, 1);
+    cu->held = false;
+    cu->in_row = 0;
+}
+
 static int32_t enter(Cuda *cu)
 {
+    end_row(cu);
     return DO(cu, push, cu->context);
 }
 
@@ -306,6 +341,116 @@ static int32_t cu_grant(DeviceState *state, const tvmcc_kernel_info *kernel, voi
     return leave(cu, DO(cu, set_attribute, handle, GIVEN_SHARED, (int)kernel->shared_bytes));
 }
 
+/* ---- times of launches --------------------------------------------------------------------------- */
+
+/* An event stands before a row of launches and one behind each of them: the end of a launch is the
+ * beginning of the next.  Pairs would be as exact where the device has what comes next before it
+ * can begin, and put twice as many events between kernels; where it has not, either includes what
+ * the host takes for a launch, which is as much as small kernels take.  So the stream is held up by
+ * a function of the host until a row is there as a whole. */
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* On a thread of the driver's.  It does not wait for ever: loading a kernel or giving back memory,
+ * by whoever else uses the context, may wait for all streams, and the next launch for that. */
+static void hold(void *self)
+{
+    Cuda    *cu = self;
+    uint32_t row = ++cu->passed;
+    uint64_t from = now_ms();
+
+    while ((int32_t)(atomic_load(&cu->ended) - row) < 0 && now_ms() - from < HELD_MS)
+        sched_yield();
+}
+
+static int32_t mark(Cuda *cu, bool first)
+{
+    int32_t rc;
+
+    if (cu->nmarks == cu->made) {
+        void *marks = cu->marks;
+
+        if ((rc = tvmrt_device_grow(&cu->state, &marks, cu->made, &cu->room, sizeof *cu->marks)))
+            return rc;
+        cu->marks = marks;
+        if ((rc = DO(cu, event_create, &cu->marks[cu->made].event, 0)))
+            return rc;
+        cu->made++;
+    }
+    if ((rc = DO(cu, event_record, cu->marks[cu->nmarks].event, cu->stream)))
+        return rc;
+    cu->marks[cu->nmarks++].first = first;
+    return TVMCC_OK;
+}
+
+static int32_t begin_timed(Cuda *cu)
+{
+    int32_t rc;
+
+    if (cu->in_row == ROW)
+        end_row(cu);
+    if (cu->held)
+        return TVMCC_OK;
+    if ((rc = DO(cu, host_call, cu->stream, hold, cu)))
+        return rc;
+    cu->held = true;
+    return mark(cu, true);
+}
+
+static int32_t end_timed(Cuda *cu)
+{
+    int32_t rc = mark(cu, false);
+
+    if (rc)
+        return rc;
+    cu->in_row++;
+    cu->state.launches++;
+    return TVMCC_OK;
+}
+
+static int32_t cu_launch_times(DeviceState *state, uint32_t n, double *ns)
+{
+    Cuda    *cu = (Cuda *)state;
+    uint32_t at = 0;
+    int32_t  rc = enter(cu);
+
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < cu->nmarks && at < n && !rc; i++) {
+        float ms = 0;
+
+        if (cu->marks[i].first)
+            continue;
+        rc = DO(cu, event_elapsed, &ms, cu->marks[i - 1].event, cu->marks[i].event);
+        ns[at++] = (double)ms * 1e6;
+    }
+    return leave(cu, rc);
+}
+
+static void cu_forget_times(DeviceState *state)
+{
+    ((Cuda *)state)->nmarks = 0;
+}
+
+/* NULL, or why launches cannot be timed. */
+static const char *can_time(const Cuda *cu)
+{
+    if (cu->state.options.stream)
+        return "launches on the caller's stream are not timed";
+    return cu->event_create && cu->event_destroy && cu->event_record && cu->event_elapsed &&
+                   cu->host_call
+               ? NULL
+               : "launches cannot be timed: the driver's library is too old";
+}
+
+/* ---- launches ------------------------------------------------------------------------------------ */
+
 static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
                          const tvmcc_arg *args, uint32_t nargs)
 {
@@ -325,15 +470,19 @@ static int32_t cu_launch(void *self, void *kernel, const uint32_t grid[3], const
         values[n++] = args[i].kind == TVMCC_ARG_BUFFER ? (void *)(uintptr_t)&args[i].p
                                                        : (void *)(uintptr_t)args[i].p;
     }
-    int32_t rc = enter(cu);
+    bool    timed = cu->state.timing && !cu->capturing;
+    int32_t rc = timed ? DO(cu, push, cu->context) : enter(cu); /* a row goes on */
     if (rc)
         return rc;
     if (cu->grants && (rc = DO(cu, get_attribute, &given, GIVEN_SHARED, kernel)))
         return leave(cu, rc);
     if (given > DECLARED_SHARED)
         shared += (uint32_t)given;
-    return leave(cu, DO(cu, launch, kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                        shared, cu->stream, values, NULL));
+    if (timed && (rc = begin_timed(cu)))
+        return leave(cu, rc);
+    rc = DO(cu, launch, kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+            cu->stream, values, NULL);
+    return leave(cu, timed && !rc ? end_timed(cu) : rc);
 }
 
 /* ---- recordings ---------------------------------------------------------------------------------- */
@@ -348,6 +497,7 @@ static int32_t cu_record_begin(void *self)
     rc = finish(cu);
     if (!rc)
         rc = DO(cu, capture_begin, cu->stream, CAPTURE_MODE_THREAD_LOCAL);
+    cu->capturing = !rc;
     return leave(cu, rc);
 }
 
@@ -358,6 +508,7 @@ static int32_t cu_record_end(void *self, void **recording)
     int32_t rc = enter(cu);
 
     *recording = NULL;
+    cu->capturing = false;
     if (rc)
         return rc;
     rc = DO(cu, capture_end, cu->stream, &graph);
@@ -415,6 +566,8 @@ static const char *cu_open(DeviceState *state)
     Cuda       *cu = (Cuda *)state;
     const char *reason = cu->init(0) ? state->driver->no_device : find_context(cu, &state->options);
 
+    if (!reason && state->options.timing)
+        reason = can_time(cu);
     if (reason)
         return reason;
     if (enter(cu))
@@ -435,6 +588,8 @@ static void cu_close(DeviceState *state)
     Cuda *cu = (Cuda *)state;
 
     if (cu->context && !enter(cu)) {
+        for (uint32_t i = 0; i < cu->made; i++)
+            cu->event_destroy(cu->marks[i].event);
         if (cu->own_stream)
             cu->stream_destroy(cu->stream);
         if (cu->staging)
@@ -443,6 +598,9 @@ static void cu_close(DeviceState *state)
     }
     if (cu->retained)
         cu->release(cu->device);
+    free(cu->marks);
+    cu->marks = NULL;
+    cu->made = cu->nmarks = 0;
     cu->stream = cu->context = NULL;
     cu->staging = NULL;
     cu->retained = cu->own_stream = false;
@@ -475,15 +633,15 @@ static uint32_t cu_devices(DeviceState *state, uint32_t n, tvmrt_device_info *ou
 }
 
 static const DeviceCall cuda_calls[] = {
-#define ROW(id, cuda, hip, args) {#cuda, offsetof(Cuda, id)},
-    CALLS(ROW)
-#undef ROW
+#define CUDA_CALL(id, cuda, hip, args) {#cuda, offsetof(Cuda, id)},
+    CALLS(CUDA_CALL) TIMING_CALLS(CUDA_CALL)
+#undef CUDA_CALL
 };
 
 static const DeviceCall hip_calls[] = {
-#define ROW(id, cuda, hip, args) {#hip, offsetof(Cuda, id)},
-    CALLS(ROW)
-#undef ROW
+#define HIP_CALL(id, cuda, hip, args) {#hip, offsetof(Cuda, id)},
+    CALLS(HIP_CALL) TIMING_CALLS(HIP_CALL)
+#undef HIP_CALL
 };
 
 static const char *const hip_libraries[] = {"libamdhip64.so.6", "libamdhip64.so.5", NULL};
@@ -516,11 +674,14 @@ const DeviceDriver tvmrt_cuda_driver = {
     .bytes = sizeof(Cuda),
     .least = 1,
     .shares = true,
-    .ncalls = sizeof cuda_calls / sizeof *cuda_calls,
+    .ncalls = CALL_event_create,
+    .nmore = sizeof cuda_calls / sizeof *cuda_calls - CALL_event_create,
     .calls = cuda_calls,
     .open = cu_open,
     .close = cu_close,
     .devices = cu_devices,
+    .launch_times = cu_launch_times,
+    .forget_times = cu_forget_times,
     .error_text = cu_error_text,
     .grant = cu_grant,
     .functions = FUNCTIONS,
@@ -536,11 +697,14 @@ const DeviceDriver tvmrt_rocm_driver = {
     .bytes = sizeof(Cuda),
     .least = 1,
     .shares = true,
-    .ncalls = sizeof hip_calls / sizeof *hip_calls,
+    .ncalls = CALL_event_create,
+    .nmore = sizeof hip_calls / sizeof *hip_calls - CALL_event_create,
     .calls = hip_calls,
     .open = cu_open,
     .close = cu_close,
     .devices = cu_devices,
+    .launch_times = cu_launch_times,
+    .forget_times = cu_forget_times,
     .error_text = cu_error_text,
     .functions = FUNCTIONS,
 };

@@ -265,6 +265,22 @@ int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what)
     return TVMCC_E_DEVICE;
 }
 
+int32_t tvmrt_device_grow(DeviceState *s, void **array, uint32_t n, uint32_t *room, size_t size)
+{
+    uint32_t more = *room < 64 ? 64 : 2 * *room;
+    void    *at;
+
+    if (n < *room)
+        return TVMCC_OK;
+    if (more <= *room || !(at = realloc(*array, more * size))) {
+        snprintf(s->error, sizeof s->error, "out of host memory");
+        return TVMCC_E_DEVICE;
+    }
+    *array = at;
+    *room = more;
+    return TVMCC_OK;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static tvmcc_device table_of(DeviceState *s, uint32_t kind)
@@ -305,10 +321,10 @@ static const char *find_calls(DeviceState *s)
         s->library = dlopen(d->others[i], RTLD_NOW | RTLD_LOCAL);
     if (!s->library)
         return d->no_library;
-    for (uint32_t i = 0; i < d->ncalls; i++) {
+    for (uint32_t i = 0; i < d->ncalls + d->nmore; i++) {
         void *call = dlsym(s->library, d->calls[i].name);
 
-        if (!call)
+        if (!call && i < d->ncalls)
             return d->no_call;
         memcpy((char *)s + d->calls[i].at, &call, sizeof call);
     }
@@ -406,6 +422,7 @@ static const char *open_device(DeviceState *s, const DeviceDriver *d, uint32_t k
         return reason;
     if ((reason = d->open(s)))
         d->close(s);
+    s->timing = !reason && o->timing;
     return reason;
 }
 
@@ -428,6 +445,8 @@ const tvmcc_device *tvmrt_device_open_with(uint32_t kind, const tvmrt_device_opt
         reason = "this device is opened with a context and a queue of its own";
     else if ((o.context || o.stream) && has_choice(&o))
         reason = "the caller's context says which device it is: no name and no memory beside it";
+    else if (o.timing && !d->launch_times)
+        reason = "this runtime does not time what the device launches";
     if (!reason)
         reason = open_device(memory, d, kind, &o);
     if (why)
@@ -455,6 +474,52 @@ void tvmrt_device_close(const tvmcc_device *device)
     }
     s->driver->close(s);
 }
+
+/* ---- times of launches ----------------------------------------------------------------------- */
+
+/* The state of a device that was opened with `timing`, or NULL. */
+static DeviceState *timed(const tvmcc_device *device)
+{
+    DeviceState *s = device ? device->self : NULL;
+
+    return s && s->options.timing ? s : NULL;
+}
+
+int32_t tvmrt_time_launches(const tvmcc_device *device, int on)
+{
+    DeviceState *s = timed(device);
+    int32_t      rc;
+
+    if (!s)
+        return device ? TVMCC_E_MISMATCH : TVMCC_E_NULL;
+    rc = own(s)->wait(s);
+    s->driver->forget_times(s);
+    s->launches = 0;
+    s->timing = on != 0;
+    return rc;
+}
+
+uint32_t tvmrt_timed_launches(const tvmcc_device *device)
+{
+    DeviceState *s = timed(device);
+
+    return s ? s->launches : 0;
+}
+
+int32_t tvmrt_launch_times(const tvmcc_device *device, uint32_t n, double *ns)
+{
+    DeviceState *s = timed(device);
+    int32_t      rc;
+
+    if (!s)
+        return device ? TVMCC_E_MISMATCH : TVMCC_E_NULL;
+    if (n > s->launches)
+        return TVMCC_E_SHAPE;
+    rc = own(s)->wait(s);
+    return rc ? rc : s->driver->launch_times(s, n, ns);
+}
+
+/* ---- listing ---------------------------------------------------------------------------------- */
 
 uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const char **why)
 {

@@ -20,6 +20,8 @@ typedef struct {
     void                      *library;
     tvmrt_device_options       options; /* which of the devices */
     SharedWeights             *weights;
+    bool                       timing;   /* launches that are no recording's are timed */
+    uint32_t                   launches; /* that were */
     char                       error[512];
 } DeviceState;
 
@@ -36,7 +38,7 @@ typedef struct DeviceDriver {
     size_t             bytes;                            /* of its struct */
     size_t             least;                            /* bytes of memory that it can allocate */
     bool               shares;                           /* contexts and streams of the caller */
-    uint32_t           ncalls;
+    uint32_t           ncalls, nmore; /* `nmore` behind those need not be there: NULL */
     const DeviceCall  *calls;
     /* Where the library and its calls are there: takes the device that the options
      * say.  NULL, or why not. */
@@ -48,6 +50,10 @@ typedef struct DeviceDriver {
     int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
     /* Optional: a kernel that was found may have the memory that its blocks share. */
     int32_t (*grant)(DeviceState *s, const tvmcc_kernel_info *kernel, void *handle);
+    /* Optional, for devices whose options say `timing`; `open` says why not where only this one
+     * cannot.  What the first n of state.launches took, all of which have ended; forget them. */
+    int32_t (*launch_times)(DeviceState *s, uint32_t n, double *ns);
+    void (*forget_times)(DeviceState *s);
     /* All devices: name and, as far as they are known, maker, memory and type; gives their number.
      */
     uint32_t (*devices)(DeviceState *s, uint32_t n, tvmrt_device_info *out);
@@ -59,5 +65,7 @@ typedef struct DeviceDriver {
 
 /* Keeps what failed for last_error; TVMCC_OK for code 0. */
 int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what);
+/* Room for one more behind n in an array of malloc; an error where there is no memory. */
+int32_t tvmrt_device_grow(DeviceState *s, void **array, uint32_t n, uint32_t *room, size_t size);
 
 #endif

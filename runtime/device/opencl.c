@@ -6,6 +6,7 @@
 #include "device.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Numbers and types of the OpenCL 1.2 ABI. */
@@ -25,7 +26,10 @@ enum {
     CL_QUEUE_DEVICE = 0x1091,
     CL_QUEUE_PROPERTIES = 0x1093,
     CL_QUEUE_OUT_OF_ORDER = 1,
+    CL_QUEUE_PROFILING = 2,
     CL_EVENT_STATUS = 0x11d3,
+    CL_PROFILING_START = 0x1282,
+    CL_PROFILING_END = 0x1283,
     MAX_PLATFORMS = 16,
     MAX_DEVICES = 16,
     MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
@@ -61,6 +65,7 @@ enum {
     CALL(clFlush, (Handle))                                                                        \
     CALL(clEnqueueMarkerWithWaitList, (Handle, uint32_t, const Handle *, Handle *))                \
     CALL(clGetEventInfo, (Handle, uint32_t, size_t, void *, size_t *))                             \
+    CALL(clGetEventProfilingInfo, (Handle, uint32_t, size_t, void *, size_t *))                    \
     CALL(clReleaseEvent, (Handle))
 
 /* MAKE(name, parameters): these return a handle, the error code goes through the last argument. */
@@ -77,7 +82,9 @@ enum {
 typedef struct {
     DeviceState state;
     Handle      device, context, queue;
-    Handle      mark; /* event behind all that was asked for; NULL: there is none */
+    Handle      mark;  /* event behind all that was asked for; NULL: there is none */
+    Handle     *timed; /* events of state.launches */
+    uint32_t    room;
 #define FIELD_CALL(name, args) int32_t(*name) args;
 #define FIELD_MAKE(name, args) Handle(*name) args;
     CALLS(FIELD_CALL)
@@ -243,6 +250,49 @@ static void cl_kernel_free(void *self, void *kernel)
     cl->clReleaseKernel(kernel);
 }
 
+/* ---- times of launches: each one's event tells when it began and ended --------------------- */
+
+static int32_t new_timed(OpenCl *cl, Handle **event)
+{
+    void   *all = cl->timed;
+    int32_t rc =
+        tvmrt_device_grow(&cl->state, &all, cl->state.launches, &cl->room, sizeof *cl->timed);
+
+    cl->timed = all;
+    if (!rc)
+        *event = &cl->timed[cl->state.launches];
+    return rc;
+}
+
+static int32_t cl_launch_times(DeviceState *state, uint32_t n, double *ns)
+{
+    OpenCl *cl = (OpenCl *)state;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t from = 0, to = 0;
+        int32_t  code =
+            cl->clGetEventProfilingInfo(cl->timed[i], CL_PROFILING_START, sizeof from, &from, NULL);
+        if (!code)
+            code =
+                cl->clGetEventProfilingInfo(cl->timed[i], CL_PROFILING_END, sizeof to, &to, NULL);
+        if (code)
+            return check(cl, code, "clGetEventProfilingInfo");
+        ns[i] = (double)(to - from);
+    }
+    return TVMCC_OK;
+}
+
+static void cl_forget_times(DeviceState *state)
+{
+    OpenCl *cl = (OpenCl *)state;
+
+    for (uint32_t i = 0; i < state->launches; i++)
+        cl->clReleaseEvent(cl->timed[i]);
+    state->launches = 0;
+}
+
+/* ---- launches ------------------------------------------------------------------------------ */
+
 static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
                          const tvmcc_arg *args, uint32_t nargs)
 {
@@ -266,9 +316,16 @@ static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const
         local[i] = block[i];
         global[i] = (size_t)grid[i] * block[i];
     }
-    return check(
-        cl, cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, global, local, 0, NULL, NULL),
-        "clEnqueueNDRangeKernel");
+    Handle *event = NULL;
+    int32_t rc = cl->state.timing ? new_timed(cl, &event) : TVMCC_OK;
+
+    if (!rc)
+        rc = check(
+            cl,
+            cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, global, local, 0, NULL, event),
+            "clEnqueueNDRangeKernel");
+    cl->state.launches += event && !rc;
+    return rc;
 }
 
 static int32_t cl_wait(void *self)
@@ -358,6 +415,8 @@ static const char *use_callers(OpenCl *cl, const tvmrt_device_options *o)
             return "the OpenCL queue cannot be used";
         if (properties & CL_QUEUE_OUT_OF_ORDER)
             return "the OpenCL queue is out of order";
+        if (o->timing && !(properties & CL_QUEUE_PROFILING))
+            return "launches cannot be timed: the OpenCL queue was made without profiling";
         if (o->context && o->context != context)
             return "the OpenCL queue is of another context";
     } else if (cl->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &bytes) ||
@@ -395,7 +454,8 @@ static const char *cl_open(DeviceState *state)
 
     if (why || cl->queue)
         return why;
-    cl->queue = cl->clCreateCommandQueue(cl->context, cl->device, 0, &code);
+    cl->queue = cl->clCreateCommandQueue(cl->context, cl->device,
+                                         o->timing ? CL_QUEUE_PROFILING : 0, &code);
     return code ? "no OpenCL queue" : NULL;
 }
 
@@ -404,6 +464,10 @@ static void cl_close(DeviceState *state)
     OpenCl *cl = (OpenCl *)state;
 
     forget_mark(cl);
+    cl_forget_times(state);
+    free(cl->timed);
+    cl->timed = NULL;
+    cl->room = 0;
     if (cl->queue)
         cl->clReleaseCommandQueue(cl->queue);
     if (cl->context)
@@ -463,6 +527,8 @@ const DeviceDriver tvmrt_opencl_driver = {
     .open = cl_open,
     .close = cl_close,
     .devices = cl_devices,
+    .launch_times = cl_launch_times,
+    .forget_times = cl_forget_times,
     .shares = true,
     .functions = {.alloc = cl_alloc,
                   .free = cl_free,

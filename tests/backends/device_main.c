@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int failures;
 
@@ -265,6 +266,108 @@ static void ends_what_it_began(tvmcc_params params)
     CHECK(!memcmp(was, device_out, sizeof was));
 }
 
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int32_t no_wait(void *self)
+{
+    (void)self;
+    return TVMCC_OK;
+}
+
+/* Each launch of a run takes some time, all together less than the run. */
+static uint32_t adds_up(const tvmcc_device *d, const tvmcc_params *params)
+{
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    double                ns[64], sum = 0, from;
+    uint32_t              n;
+
+    CHECK(tvmrt_time_launches(d, 1) == TVMCC_OK);
+    CHECK(tvmrt_timed_launches(d) == 0);
+    from = now_ns();
+    CHECK(digits_device_run_ex(&in, &out, params) == TVMCC_OK);
+    n = tvmrt_timed_launches(d);
+    CHECK(n <= 64 && tvmrt_launch_times(d, n, ns) == TVMCC_OK);
+    from = now_ns() - from;
+    for (uint32_t i = 0; i < n && i < 64; i++) {
+        CHECK(ns[i] > 0);
+        sum += ns[i];
+    }
+    CHECK(sum < from);
+    CHECK(tvmrt_launch_times(d, n + 1, ns) == TVMCC_E_SHAPE);
+    return n;
+}
+
+/* A device that says what launches take: one by one, whether each is waited for or not, but not
+ * those of recordings. */
+static void times_launches(tvmcc_params params)
+{
+    static void          *room[1024], *own[DIGITS_DEVICE_STATE_BYTES / sizeof(void *) + 1];
+    tvmrt_device_options  o = {.struct_bytes = sizeof o, .number = TVMRT_FIRST_DEVICE, .timing = 1};
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    const char           *why = NULL;
+    const tvmcc_device   *d = tvmrt_device_open_with(DEVICE_KIND, &o, room, sizeof room, &why), *at;
+    tvmcc_device          plain;
+    float                 was[DIGITS_DEVICE_OUT_DIGIT_ELEMS];
+    uint32_t              n;
+
+    CHECK(d && !why);
+    if (!d)
+        return;
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    memcpy(was, device_out, sizeof was);
+    plain = *d;
+    plain.record_begin = NULL;
+    at = &plain;
+    params.state = own;
+    params.devices = &at;
+    params.device_count = 1;
+    CHECK(digits_device_open(own, &params) == TVMCC_OK);
+    n = adds_up(d, &params);
+    CHECK(n > 4);
+    params.instrument = note; /* each is waited for */
+    CHECK(adds_up(d, &params) == n);
+    memset(device_out, 0, sizeof device_out);
+    plain.wait = no_wait; /* none is */
+    CHECK(adds_up(d, &params) == n);
+    CHECK(!memcmp(was, device_out, sizeof was));
+    plain.wait = d->wait;
+    params.instrument = NULL;
+    for (int i = 0; i < 100; i++) /* of many, the first */
+        CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(tvmrt_timed_launches(d) == 101 * n);
+    double few[2] = {-1, -1};
+    CHECK(tvmrt_launch_times(d, 1, few) == TVMCC_OK && few[0] > 0 && few[1] < 0);
+    CHECK(tvmrt_time_launches(d, 0) == TVMCC_OK);
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(tvmrt_timed_launches(d) == 0);
+    digits_device_close(own, &params);
+    at = d;
+    CHECK(digits_device_open(own, &params) == TVMCC_OK);
+    CHECK(adds_up(d, &params) == (d->record_begin ? 0 : n));
+    CHECK(!memcmp(was, device_out, sizeof was));
+    digits_device_close(own, &params);
+    tvmrt_device_close(d);
+}
+
+static void times_nothing(const tvmcc_device *d)
+{
+    double ns;
+
+    CHECK(tvmrt_timed_launches(d) == 0 && tvmrt_timed_launches(NULL) == 0);
+    CHECK(tvmrt_time_launches(d, 1) == TVMCC_E_MISMATCH);
+    CHECK(tvmrt_launch_times(d, 0, &ns) == TVMCC_E_MISMATCH);
+    CHECK(tvmrt_time_launches(tvmrt_cpu_device(), 1) == TVMCC_E_MISMATCH);
+    CHECK(tvmrt_time_launches(NULL, 1) == TVMCC_E_NULL);
+}
+
 static void runs_in_two_threads(const tvmcc_params *params)
 {
     static float          result[2][DIGITS_DEVICE_OUT_DIGIT_ELEMS];
@@ -338,6 +441,9 @@ int main(void)
     opens_by_properties();
     runs_in_two_threads(&params);
     ends_what_it_began(params);
+    times_nothing(device);
+    if (DEVICE_KIND == TVMCC_DEVICE_CUDA || DEVICE_KIND == TVMCC_DEVICE_OPENCL)
+        times_launches(params);
     params.instrument = note;
     CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
     CHECK(events[0] > 3 && events[0] == events[1]);

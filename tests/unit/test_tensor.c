@@ -300,6 +300,20 @@ static void test_callers_queue(void *memory, size_t bytes)
         cl.release_queue(other);
     }
     o.stream = queue;
+    o.timing = 1;
+    CHECK(!tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why));
+    CHECK_STR(why, "launches cannot be timed: the OpenCL queue was made without profiling");
+    other = cl.queue(context, device, 2, NULL);
+    o.stream = other;
+    d = tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why);
+    CHECK(d && !why);
+    test_kernel(d);
+    double ns = 0;
+    CHECK(tvmrt_timed_launches(d) > 0 && !tvmrt_launch_times(d, 1, &ns) && ns > 0);
+    tvmrt_device_close(d);
+    CHECK_INT(cl.release_queue(other), 0);
+    o.timing = 0;
+    o.stream = queue;
     o.name = "x";
     CHECK(!tvmrt_device_open_with(TVMCC_DEVICE_OPENCL, &o, memory, bytes, &why));
     CHECK_INT(cl.release_queue(queue), 0);

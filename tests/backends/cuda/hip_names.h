@@ -33,3 +33,8 @@
 #define cuGraphDestroy hipGraphDestroy
 #define cuGraphExecDestroy hipGraphExecDestroy
 #define cuGraphLaunch hipGraphLaunch
+#define cuEventCreate hipEventCreateWithFlags
+#define cuEventDestroy_v2 hipEventDestroy
+#define cuEventRecord hipEventRecord
+#define cuEventElapsedTime hipEventElapsedTime
+#define cuLaunchHostFunc hipLaunchHostFunc

@@ -4,11 +4,13 @@
  * It is strict where the real one is: without a current context there is no memory, a capture
  * forbids waiting, blocks and grids have limits, machine code is for one generation.  A barrier
  * that not all threads of a block reach ends the launch.  Memory is filled with ones and ends in a
- * mark, and what was not given back when the context goes ends the process.
+ * mark, and what was not given back when the context goes ends the process.  Behind a function of
+ * the host nothing of a stream happens before someone waits for it.
  *
  *     MOCK_CUDA_ARCH=90           which GPU it is; 80
  *     MOCK_HIP_MACH=0x4c          ... of AMD, by the number of code objects; 0x3f, a gfx90a
  *     MOCK_CUDA_FAIL=cuMemAlloc   this call gives CUDA_ERROR_OUT_OF_MEMORY
+ *     -DMOCK_OLD                  a driver without events
  *     MOCK_CUDA_LOG=file          each call's name is added to it, and the launches of a replay */
 #include "../mock/mock.h"
 
@@ -23,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -34,6 +37,7 @@ enum {
     INVALID_CONTEXT = 201,
     NO_BINARY_FOR_GPU = 209,
     INVALID_PTX = 218,
+    INVALID_HANDLE = 400,
     NOT_FOUND = 500,
     NOT_READY = 600,
     LAUNCH_FAILED = 719,
@@ -74,15 +78,36 @@ typedef struct {
     size_t n;
 } Graph;
 
+typedef struct Event {
+    enum { UNRECORDED, PENDING, DONE } state;
+    unsigned      flags;
+    double        ns; /* when it was reached */
+    struct Event *next;
+} Event;
+
+/* What a stream has still to do: a function of the host, an event, or a launch. */
+typedef struct Task {
+    void (*fn)(void *);
+    void        *data;
+    Event       *event;
+    Node        *node;
+    struct Task *next;
+} Task;
+
 typedef struct {
     Graph *capture;
     bool   asked;
+    int    failed; /* a launch that was not waited for */
+    Task  *tasks;
 } Stream;
 
 static int               initialized, retained;
 static long              alive; /* things that were made and not given back */
 static _Thread_local int depth;
 static Function         *functions;
+#ifndef MOCK_OLD
+static Event *events;
+#endif
 
 /* ---- the environment ----------------------------------------------------------------------------- */
 
@@ -214,7 +239,9 @@ int cuGetErrorString(int code, const char **text)
                  {INVALID_CONTEXT, "invalid device context"},
                  {NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"},
                  {INVALID_PTX, "a PTX JIT compilation failed"},
+                 {INVALID_HANDLE, "invalid resource handle"},
                  {NOT_FOUND, "named symbol not found"},
+                 {NOT_READY, "device not ready"},
                  {LAUNCH_FAILED, "unspecified launch failure"},
                  {CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"}};
 
@@ -224,6 +251,63 @@ int cuGetErrorString(int code, const char **text)
             return OK;
         }
     return INVALID_VALUE;
+}
+
+/* ---- streams ------------------------------------------------------------------------------------- */
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int run_node(const Node *n)
+{
+    void *args[MAX_ARGS];
+
+    for (unsigned i = 0; i < MAX_ARGS; i++)
+        args[i] = (void *)(uintptr_t)&n->value[i];
+    return n->f->kernel.run && mock_run(&n->f->kernel, n->grid, n->block, args) ? OK
+                                                                                : LAUNCH_FAILED;
+}
+
+static void reach(Event *e)
+{
+    e->ns = now_ns();
+    e->state = DONE;
+}
+
+static void add_task(Stream *s, Task t)
+{
+    Task **end = &s->tasks, *kept = malloc(sizeof t);
+
+    while (*end)
+        end = &(*end)->next;
+    *kept = t;
+    *end = kept;
+}
+
+/* All that the stream was asked for; the first fault that nobody was told of. */
+static int finish(Stream *s)
+{
+    int failed;
+
+    for (Task *t = s->tasks; t; t = s->tasks) {
+        if (t->fn)
+            t->fn(t->data);
+        else if (t->event)
+            reach(t->event);
+        else if (!s->failed)
+            s->failed = run_node(t->node);
+        s->tasks = t->next;
+        free(t->node);
+        free(t);
+    }
+    failed = s->failed;
+    s->failed = OK;
+    return failed;
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -267,8 +351,9 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Stream *s)
     CALL(1);
     if (s->capture)
         return CAPTURE_UNSUPPORTED; /* the real one records it; nobody asks for that */
+    int rc = finish(s);
     memcpy((void *)(uintptr_t)to, from, bytes);
-    return OK;
+    return rc;
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream *s)
@@ -276,8 +361,9 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream *s)
     CALL(1);
     if (s->capture)
         return CAPTURE_UNSUPPORTED;
+    int rc = finish(s);
     memcpy(to, (const void *)(uintptr_t)from, bytes);
-    return OK;
+    return rc;
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream *s)
@@ -285,8 +371,9 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream *s)
     CALL(1);
     if (s->capture)
         return CAPTURE_UNSUPPORTED;
+    int rc = finish(s);
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    return OK;
+    return rc;
 }
 
 /* ---- modules ------------------------------------------------------------------------------------- */
@@ -422,16 +509,6 @@ int cuModuleGetFunction(Function **out, Module *m, const char *name)
 
 /* ---- launches, streams, graphs ------------------------------------------------------------------- */
 
-static int run_node(const Node *n)
-{
-    void *args[MAX_ARGS];
-
-    for (unsigned i = 0; i < MAX_ARGS; i++)
-        args[i] = (void *)(uintptr_t)&n->value[i];
-    return n->f->kernel.run && mock_run(&n->f->kernel, n->grid, n->block, args) ? OK
-                                                                                : LAUNCH_FAILED;
-}
-
 static bool fits(const Function *f, Index grid, Index size)
 {
     uint64_t threads = (uint64_t)size.x * size.y * size.z;
@@ -485,10 +562,14 @@ int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
         return INVALID_VALUE;
     for (int i = 0; i < f->kernel.nargs; i++)
         memcpy(&n.value[i], args[i], 8);
-    if (!s->capture)
+    if (!s->capture && !s->tasks)
         return run_node(&n);
     Node *kept = malloc(sizeof n);
     *kept = n;
+    if (!s->capture) {
+        add_task(s, (Task){.node = kept});
+        return OK;
+    }
     *s->capture->end = kept;
     s->capture->end = &kept->next;
     s->capture->n++;
@@ -507,6 +588,7 @@ int cuStreamCreate(Stream **s, unsigned flags)
 int cuStreamDestroy_v2(Stream *s)
 {
     CALL(1);
+    finish(s);
     free(s);
     alive--;
     return OK;
@@ -515,7 +597,7 @@ int cuStreamDestroy_v2(Stream *s)
 int cuStreamSynchronize(Stream *s)
 {
     CALL(1);
-    return s->capture ? CAPTURE_UNSUPPORTED : OK;
+    return s->capture ? CAPTURE_UNSUPPORTED : finish(s);
 }
 
 /* Done at the second time of asking. */
@@ -525,8 +607,82 @@ int cuStreamQuery(Stream *s)
     if (s->capture)
         return CAPTURE_UNSUPPORTED;
     s->asked = !s->asked;
-    return s->asked ? NOT_READY : OK;
+    return s->asked ? NOT_READY : finish(s);
 }
+
+#ifndef MOCK_OLD
+static bool is_event(const Event *e)
+{
+    const Event *at = events;
+
+    while (at && at != e)
+        at = at->next;
+    return at != NULL;
+}
+
+int cuEventCreate(Event **e, unsigned flags)
+{
+    Event event = {.flags = flags, .next = events};
+
+    CALL(1);
+    if (flags > 7)
+        return INVALID_VALUE;
+    *e = events = malloc(sizeof event);
+    **e = event;
+    alive++;
+    return OK;
+}
+
+int cuEventDestroy_v2(Event *e)
+{
+    CALL(1);
+    if (!is_event(e))
+        return INVALID_HANDLE;
+    Event **at = &events;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    free(e);
+    alive--;
+    return OK;
+}
+
+int cuEventRecord(Event *e, Stream *s)
+{
+    CALL(1);
+    if (!is_event(e))
+        return INVALID_HANDLE;
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED; /* the real one records it; nobody asks for that */
+    e->state = PENDING;
+    if (s->tasks)
+        add_task(s, (Task){.event = e});
+    else
+        reach(e);
+    return OK;
+}
+
+int cuEventElapsedTime(float *ms, Event *from, Event *to)
+{
+    CALL(1);
+    if (!is_event(from) || !is_event(to) || !from->state || !to->state || from->flags & 2 ||
+        to->flags & 2) /* that times nothing */
+        return INVALID_HANDLE;
+    if (from->state != DONE || to->state != DONE)
+        return NOT_READY;
+    *ms = (float)((to->ns - from->ns) * 1e-6);
+    return OK;
+}
+
+int cuLaunchHostFunc(Stream *s, void (*fn)(void *), void *data)
+{
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    add_task(s, (Task){.fn = fn, .data = data});
+    return OK;
+}
+#endif
 
 int cuStreamBeginCapture_v2(Stream *s, int mode)
 {
@@ -604,6 +760,7 @@ int cuGraphLaunch(Graph *g, Stream *s)
     CALL(1);
     if (s->capture)
         return CAPTURE_UNSUPPORTED;
+    rc = finish(s);
     for (const Node *n = g->nodes; n && !rc; n = n->next)
         rc = run_node(n);
     return rc;
