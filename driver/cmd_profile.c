@@ -1,11 +1,11 @@
 /* tvmcc profile: where the time of a model goes, kernel by kernel, against what the machine can do.
  *
- * The instrument callback of tvmcc_params takes the time before and after every step; a step's time
- * is that of its slowest part, and the median over the runs counts.  Beside it stand two limits
- * measured in this process: multiply-adds a second of a loop that keeps all accumulators in
+ * Of what a step takes (watch.c) the median over the runs counts.  Beside it stand two limits, of a
+ * CPU measured in this process: multiply-adds a second of a loop that keeps all accumulators in
  * registers (made by our own code generator for the model's target), and the bytes a second at
- * which memory of the model's size is read.  A kernel's bound is the larger of the times that its
- * multiply-adds and its operands need at these rates (the roofline).
+ * which memory of the model's size is read.  Those of a device are what the model of the machine
+ * knows of it, and count for what it timed itself.  A kernel's bound is the larger of the times
+ * that its multiply-adds and its operands need at these rates (the roofline).
  *
  * A line below says at what share of the peak the kernels run, weighted by time, that could reach
  * all of it: convolutions and matrix products that add up at least 96 products a result and use
@@ -17,18 +17,11 @@
  * not known is NAN, and printed as `-` or null. */
 #include "driver/html.h"
 #include "driver/predict.h"
+#include "driver/watch.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    uint32_t  nsteps, nruns, run, parts;
-    uint32_t *calls;     /* [step], of all runs */
-    double   *begin;     /* by part, of the step that it is in */
-    double   *took;      /* [step][run], seconds: the slowest part */
-    double   *part_took; /* [part][step], of this run */
-} Watch;
 
 typedef struct {
     const char *name;
@@ -38,91 +31,60 @@ typedef struct {
     double      predicted;    /* ... as the model of the machine says; NAN: not asked */
     Time        of;           /* what it is made of, before that overlaps */
     double      flops, bytes; /* of all calls of a run; NAN: not known */
+    bool        elsewhere;    /* not on what peak and bandwidth are of */
 } Row;
 
 typedef struct {
-    Session   s;
-    Watch     w;
-    uint32_t  nrows;
-    Row      *rows;
-    double    total, wall;     /* seconds: sum of the steps, and a run without watching */
-    double    peak, bandwidth; /* flops and bytes a second of all threads */
-    Predictor predictor;
+    Session     s;
+    Watch       w;
+    uint32_t    nrows;
+    Row        *rows;
+    double      total;           /* seconds: sum of the steps */
+    double      peak, bandwidth; /* flops and bytes a second of all threads; 0: not known */
+    const char *gpu;             /* that they are of; NULL: this machine */
+    Predictor   predictor;
 } Profile;
 
-/* ---- watching ---- */
-
-enum { MAX_STEPS = 1 << 16 };
-
-static int32_t watch(void *user, uint32_t event, uint32_t step, uint32_t part)
-{
-    Watch *w = user;
-
-    if (part >= w->parts || step >= w->nsteps)
-        return 0;
-    if (event == TVMCC_EVENT_BEGIN) {
-        w->calls[step] += part == 0;
-        w->begin[part] = session_now();
-    } else {
-        w->part_took[part * w->nsteps + step] += session_now() - w->begin[part]; /* it may loop */
-    }
-    return 0;
-}
-
-/* How many steps there are: the largest number that is told. */
-static int32_t count_steps(void *user, uint32_t event, uint32_t step, uint32_t part)
-{
-    uint32_t *n = user;
-
-    (void)event;
-    if (part == 0 && step + 1 > *n && step < MAX_STEPS)
-        *n = step + 1;
-    return 0;
-}
-
-static bool measure_steps(Profile *p)
-{
-    Session *s = &p->s;
-    Arena   *a = s->driver->arena;
-    Watch   *w = &p->w;
-    double  *runs;
-
-    s->params.instrument = count_steps;
-    s->params.instrument_user = &w->nsteps;
-    if (!session_run(s))
-        return false;
-    s->params.instrument = NULL;
-    if (!session_warm_up(s))
-        return false;
-    w->nruns = s->driver->opt.repeat;
-    w->parts = s->params.threads;
-    w->begin = NEW_ARRAY(a, double, w->parts);
-    w->calls = NEW_ARRAY(a, uint32_t, w->nsteps + 1);
-    w->took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->nruns + 1);
-    w->part_took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->parts + 1);
-    runs = NEW_ARRAY(a, double, w->nruns);
-    for (w->run = 0; w->run < w->nruns; w->run++) {
-        double from = session_now();
-        if (!session_run(s))
-            return false;
-        runs[w->run] = session_now() - from;
-        s->params.instrument = watch;
-        s->params.instrument_user = w;
-        memset(w->part_took, 0, sizeof(double) * w->nsteps * w->parts);
-        bool ok = session_run(s);
-        s->params.instrument = NULL;
-        if (!ok)
-            return false;
-        for (uint32_t i = 0; i < w->nsteps; i++)
-            for (uint32_t k = 0; k < w->parts; k++)
-                if (w->part_took[k * w->nsteps + i] > w->took[i * w->nruns + w->run])
-                    w->took[i * w->nruns + w->run] = w->part_took[k * w->nsteps + i];
-    }
-    p->wall = session_median(w->nruns, runs);
-    return true;
-}
-
 /* ---- what the machine can do ---- */
+
+/* What the plan, or the product's description of its target, says of a device. */
+static const Target *device_target(Profile *p)
+{
+    const char    *text = p->s.info->targets;
+    const Backend *b;
+
+    if (p->s.compiled)
+        return session_plan(&p->s)->target;
+    text = arena_printf(p->s.c->arena, "%.*s", (int)strcspn(text, " ,"), text);
+    if (!(b = backend_find(text)))
+        return NULL;
+    text = p->s.info->targets; /* the host stands behind */
+    text = strstr(text, ", ")
+               ? arena_printf(p->s.c->arena, "%.*s", (int)(strstr(text, ", ") - text), text)
+               : text;
+    return b->parse_target(p->s.c, text);
+}
+
+static bool is_known(const Machine *m, FigureId figure)
+{
+    return m->from[figure] >= FROM_GPU;
+}
+
+/* Multiply-adds of f32, outside of units for matrices. */
+static void know_device(Profile *p)
+{
+    const Target *t = p->w.timed ? device_target(p) : NULL;
+
+    if (!t)
+        return;
+    Machine m = machine_of(t);
+    p->gpu = t->gpu ? arena_printf(p->s.c->arena, "a GPU of %s", t->gpu) : "the device";
+    if (is_known(&m, FIGURE_units) && is_known(&m, FIGURE_unit_macs) &&
+        is_known(&m, FIGURE_device_ghz))
+        p->peak = 2e9 * (double)m.units * (double)m.unit_macs * m.device_ghz;
+    if (is_known(&m, FIGURE_device_ns))
+        p->bandwidth = 1e9 * m.device_ns;
+}
 
 /* Every accumulator of a register tile takes a multiply-add a step; nothing is loaded. */
 static const char peak_text[] =
@@ -207,13 +169,23 @@ static void measure_bandwidth(Profile *p)
     p->bandwidth = best * p->s.params.threads;
 }
 
+static bool find_limits(Profile *p)
+{
+    if (p->s.device) {
+        know_device(p);
+        return true;
+    }
+    measure_bandwidth(p);
+    return measure_peak(p);
+}
+
 /* ---- from steps to kernels ---- */
 
 static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls, double flops,
                      double bytes)
 {
-    Watch *w = &p->w;
-    Row   *r = NULL;
+    const Watch *w = &p->w;
+    Row         *r = NULL;
 
     for (uint32_t i = 0; i < p->nrows && !r; i++)
         if (!strcmp(p->rows[i].name, name))
@@ -226,6 +198,7 @@ static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls
     r->min += predict_least(&p->predictor, step, took[0]);
     r->flops += flops;
     r->bytes += bytes;
+    r->elsewhere = p->s.device && !w->launched[step];
     p->total += median;
     return r;
 }
@@ -283,12 +256,12 @@ static void make_rows(Profile *p)
     if (!p->w.nsteps) {
         p->rows[p->nrows++] = (Row){.name = "run",
                                     .calls = 1,
-                                    .median = p->wall,
-                                    .min = p->wall,
+                                    .median = p->w.wall,
+                                    .min = p->w.wall,
                                     .predicted = NAN,
                                     .flops = macs < 0 || open ? NAN : 2.0 * (double)macs,
                                     .bytes = NAN};
-        p->total = p->wall;
+        p->total = p->w.wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
 }
@@ -305,7 +278,14 @@ static double bound_of(const Profile *p, const Row *r)
 {
     double compute = ratio(r->flops, p->peak), memory = ratio(r->bytes, p->bandwidth);
 
+    if (r->elsewhere)
+        return NAN;
     return isnan(compute) || isnan(memory) ? NAN : compute > memory ? compute : memory;
+}
+
+static double peak_share(const Profile *p, const Row *r)
+{
+    return r->elsewhere ? NAN : ratio(ratio(r->flops, r->median), p->peak);
 }
 
 /* A figure of the table, `-` if it is not known. */
@@ -325,7 +305,7 @@ static void print_row(const Profile *p, const Row *r, Columns *table)
     columns_add(table, "%.2f", r->median * 1e6);
     columns_add(table, "%s", figure(p, ratio(r->median, r->calls) * 1e6, 2, ""));
     columns_add(table, "%s", figure(p, rate * 1e-9, 1, ""));
-    columns_add(table, "%s", figure(p, 100 * ratio(rate, p->peak), 1, "%"));
+    columns_add(table, "%s", figure(p, 100 * peak_share(p, r), 1, "%"));
     columns_add(table, "%s", figure(p, ratio(r->bytes, r->median) * 1e-9, 1, ""));
     columns_add(table, "%s", figure(p, bound * 1e6, 2, ""));
     columns_add(table, "%s", limit);
@@ -349,6 +329,7 @@ static Row total_row(const Profile *p)
         t.flops += r->flops;
         t.bytes += r->bytes;
         t.predicted += r->predicted;
+        t.elsewhere = t.elsewhere || r->elsewhere;
         t.of = time_beside(t.of, r->of);
     }
     return t;
@@ -359,24 +340,19 @@ static Row kind_row(const Profile *p, WorkKind kind)
     Row t = {.kind = kind};
 
     for (uint32_t i = 0; i < p->nrows; i++)
-        if (p->rows[i].kind == kind)
+        if (p->rows[i].kind == kind && !p->rows[i].elsewhere)
             t.median += p->rows[i].median, t.flops += p->rows[i].flops;
     return t;
-}
-
-static double peak_share(const Profile *p, const Row *r)
-{
-    return ratio(ratio(r->flops, r->median), p->peak);
 }
 
 static void print_kinds(const Profile *p)
 {
     Row r = kind_row(p, WORK_PRODUCTS), w = kind_row(p, WORK_WINOGRAD);
 
-    if (r.flops > 0)
+    if (r.flops > 0 && p->peak > 0)
         say(p->s.driver, "products of %d or more: %.1f%% of the time, at %.1f%% of the peak\n",
             WORK_LONG_REDUCTION, 100 * ratio(r.median, p->total), 100 * peak_share(p, &r));
-    if (w.flops > 0)
+    if (w.flops > 0 && p->peak > 0)
         say(p->s.driver, "Winograd: %.1f%% of the time, at %.1f%% of the peak\n",
             100 * ratio(w.median, p->total), 100 * peak_share(p, &w));
 }
@@ -418,10 +394,10 @@ static void print_text(const Profile *p)
         columns_new(p->s.driver->arena, p->predictor.n ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
 
     say(p->s.driver, "%s, %s, %s: a run takes %.4f ms, its steps %.4f ms", p->s.info->name,
-        session_threads(&p->s), session_compiled_for(&p->s), p->wall * 1e3, p->total * 1e3);
+        session_threads(&p->s), session_compiled_for(&p->s), p->w.wall * 1e3, p->total * 1e3);
     if (p->peak > 0)
-        say(p->s.driver, "; the machine makes %.1f GFLOP/s and reads %.1f GB/s", p->peak * 1e-9,
-            p->bandwidth * 1e-9);
+        say(p->s.driver, "; %s makes %.1f GFLOP/s and reads %.1f GB/s",
+            p->gpu ? p->gpu : "the machine", p->peak * 1e-9, p->bandwidth * 1e-9);
     say(p->s.driver, "\n");
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);
@@ -435,6 +411,11 @@ static void print_text(const Profile *p)
     print_row(p, &t, table);
     say_table(p->s.driver, table);
     print_kinds(p);
+    if (p->w.timed)
+        say(p->s.driver, "timer: device timers%s\n",
+            t.elsewhere ? ", of the host's kernels the host clock" : "");
+    else if (p->s.device)
+        say(p->s.driver, "timer: host clock, launch and wait included (%s)\n", p->w.untimed);
     if (p->predictor.n)
         say(p->s.driver, "predictions: half of the kernels within %.0f%%, of %.1f%% of the time\n",
             100 * median_error(p), 100 * within(p, median_error(p)));
@@ -472,6 +453,11 @@ static void row_json(const Profile *p, const Row *r, StrBuf *out)
     str_add(out, "}");
 }
 
+static const char *timer_name(const Profile *p)
+{
+    return p->w.timed ? "device timers" : "host clock";
+}
+
 static void print_json(Profile *p)
 {
     StrBuf out = strbuf(p->s.driver->arena);
@@ -479,7 +465,8 @@ static void print_json(Profile *p)
 
     session_begin_json(&p->s);
     str_add(&out, p->s.json.at);
-    add_number(&out, "run_us", p->wall * 1e6, 3);
+    str_printf(&out, ", \"timer\": \"%s\"", timer_name(p));
+    add_number(&out, "run_us", p->w.wall * 1e6, 3);
     add_number(&out, "peak_gflops", p->peak > 0 ? p->peak * 1e-9 : NAN, 2);
     add_number(&out, "gbytes", p->bandwidth > 0 ? p->bandwidth * 1e-9 : NAN, 2);
     str_add(&out, ", \"kernels\": [");
@@ -501,12 +488,13 @@ static bool write_page(const Profile *p, const char *path)
     Arena      *a = p->s.driver->arena;
     HtmlKernel *kernels = NEW_ARRAY(a, HtmlKernel, p->nrows + 1);
     double     *steps = NEW_ARRAY(a, double, p->w.nsteps + 1);
-    HtmlProfile page = {&p->s,    p->wall * 1e6, p->total * 1e6, p->peak, p->bandwidth,
-                        p->nrows, p->w.nsteps,   kernels,        steps};
+    HtmlProfile page = {&p->s,    p->w.wall * 1e6, p->total * 1e6, p->peak, p->bandwidth,
+                        p->nrows, p->w.nsteps,     kernels,        steps,   timer_name(p)};
 
     for (uint32_t i = 0; i < p->nrows; i++) {
         const Row *r = &p->rows[i];
-        kernels[i] = (HtmlKernel){r->name, r->calls, r->median * 1e6, r->flops, r->bytes};
+        kernels[i] =
+            (HtmlKernel){r->name, r->calls, r->median * 1e6, r->flops, r->bytes, r->elsewhere};
     }
     for (uint32_t i = 0; i < p->w.nsteps; i++)
         steps[i] = p->w.took[(size_t)i * p->w.nruns + p->w.nruns / 2] * 1e6;
@@ -532,10 +520,10 @@ int cmd_profile(Driver *driver)
     if (!driver->opt.repeat)
         driver->opt.repeat = 30;
     driver->opt.compile.passes.one_by_one = driver->opt.predict;
-    if (session_open(&p.s) && session_is_here(&p.s) && measure_steps(&p)) {
+    p.s.timing = true;
+    if (session_open(&p.s) && session_is_here(&p.s) && watch_steps(&p.w, &p.s)) {
         session_check(&p.s);
-        measure_bandwidth(&p);
-        if (measure_peak(&p) && predict_open(&p.predictor, &p.s, p.w.nsteps)) {
+        if (find_limits(&p) && predict_open(&p.predictor, &p.s, p.w.nsteps)) {
             make_rows(&p);
             if (driver->opt.html)
                 write_page(&p, driver->opt.html);

@@ -50,6 +50,7 @@ typedef struct {
     const char *name;
     uint32_t    calls;
     double      us, flops, bytes; /* of all calls of a run */
+    bool        elsewhere;        /* peak and bandwidth are not of what runs it */
 } HtmlKernel;
 
 typedef struct {
@@ -59,6 +60,7 @@ typedef struct {
     uint32_t          nkernels, nsteps;
     const HtmlKernel *kernels;
     const double     *step_us; /* [nsteps] */
+    const char       *timer;
 } HtmlProfile;
 
 bool html_profile(const HtmlProfile *p, const char *path);

@@ -150,18 +150,19 @@ static void number(StrBuf *s, const char *key, double v, bool known)
 static void kernels_json(const Report *r, StrBuf *s)
 {
     const HtmlProfile *p = r->p;
-    bool               known = p->s->compiled && p->peak > 0 && p->bandwidth > 0;
+    bool               known = p->s->compiled && (p->s->device || p->peak > 0);
 
     str_printf(s, ",\n\"total\": %.4f,\n\"kernels\": [", p->total_us);
     for (uint32_t i = 0; i < p->nkernels; i++) {
         const HtmlKernel *k = &p->kernels[i];
+        bool              bound = known && !k->elsewhere && p->peak > 0 && p->bandwidth > 0;
         str_add(s, i ? ",\n{\"name\": " : "\n{\"name\": ");
         str_add_json(s, k->name);
         str_printf(s, ", \"calls\": %u, \"us\": %.4f", k->calls, k->us);
         number(s, "flops", k->flops, known);
         number(s, "bytes", k->bytes, known);
-        number(s, "compute", known ? k->flops / p->peak * 1e6 : 0, known);
-        number(s, "memory", known ? k->bytes / p->bandwidth * 1e6 : 0, known);
+        number(s, "compute", bound ? k->flops / p->peak * 1e6 : 0, bound);
+        number(s, "memory", bound ? k->bytes / p->bandwidth * 1e6 : 0, bound);
         str_add(s, ", \"nodes\": [");
         if (p->s->compiled)
             html_graph_nodes_of(&r->graph, i, s);
@@ -205,13 +206,14 @@ static void tiles(const Report *r, StrBuf *s)
     html_tile(s, "a run", time_text(a, p->wall_us),
               arena_printf(a, "on %u thread%s", threads, threads == 1 ? "" : "s"));
     html_tile(s, "its kernels", time_text(a, p->total_us),
-              arena_printf(a, "%u step%s", p->nsteps, p->nsteps == 1 ? "" : "s"));
+              arena_printf(a, "%u step%s, %s", p->nsteps, p->nsteps == 1 ? "" : "s", p->timer));
     if (p->s->compiled && p->peak > 0 && p->total_us > 0 && isfinite(flops))
         html_tile(s, "share of the peak",
                   arena_printf(a, "%.1f %%", 100 * flops / (p->total_us * 1e-6) / p->peak),
                   arena_printf(a, "of %.4g GFLOP/s", p->peak * 1e-9));
     if (p->bandwidth > 0)
-        html_tile(s, "memory is read at", arena_printf(a, "%.3g GB/s", p->bandwidth * 1e-9), NULL);
+        html_tile(s, "memory is read at", arena_printf(a, "%.3g GB/s", p->bandwidth * 1e-9),
+                  p->s->device ? "by the model of the machine" : NULL);
     html_tile(s, "arena",
               html_bytes(a, (double)(info->arena_shared + info->arena_private * threads)), NULL);
     html_tile(s, "weights", html_bytes(a, weights), NULL);

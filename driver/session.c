@@ -269,6 +269,57 @@ static bool choose_device(const Session *s, tvmrt_device_options *o)
                       "--device-number is a number from 0, not '%s'", text);
 }
 
+/* A device of the session; NULL, or why there is none.  Where launches shall be timed and it cannot
+ * time them it serves all the same. */
+static const char *open_one(Session *s, uint32_t kind, tvmrt_device_options options)
+{
+    uint32_t            i = s->ndevices;
+    size_t              n = (tvmrt_device_bytes(kind) + 63) / 64 * 64;
+    void               *memory = n ? aligned_alloc(64, n) : NULL;
+    const char         *why, *untimed = NULL;
+    const tvmcc_device *d;
+
+    options.timing = s->timing;
+    d = tvmrt_device_open_with(kind, &options, memory, n, &why);
+    if (!d && s->timing) {
+        untimed = why;
+        options.timing = 0;
+        d = tvmrt_device_open_with(kind, &options, memory, n, &why);
+    }
+    if (!d) {
+        free(memory);
+        return why;
+    }
+    s->device_memories[i] = memory;
+    s->opened[i] = d;
+    s->tables[i] = *d;
+    s->untimed[i] = untimed;
+    s->devices[i] = s->device = &s->tables[i];
+    s->ndevices++;
+    return NULL;
+}
+
+bool session_times(const Session *s, const char **why)
+{
+    *why = NULL;
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        if (s->device == &s->tables[i])
+            *why = s->untimed[i];
+    return s->device && s->timing && !*why;
+}
+
+static int32_t no_wait(void *self)
+{
+    (void)self;
+    return TVMCC_OK;
+}
+
+void session_wait(Session *s, bool waits)
+{
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        s->tables[i].wait = waits ? s->opened[i]->wait : no_wait;
+}
+
 static bool open_state(Session *s)
 {
     s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
@@ -293,17 +344,10 @@ static bool open_one_of_several(Session *s)
                           "--device-number is for models of one target, and '%s' is for %u",
                           m->name, m->ntargets);
     for (uint32_t i = 0; i < m->ntargets; i++) {
-        uint32_t            kind = m->each_target[i]->device;
-        size_t              n = (tvmrt_device_bytes(kind) + 63) / 64 * 64;
-        void               *memory = n ? aligned_alloc(64, n) : NULL;
-        const tvmcc_device *d = memory ? tvmrt_device_open(kind, memory, n, NULL) : NULL;
+        tvmrt_device_options any = {.struct_bytes = sizeof any, .number = TVMRT_FIRST_DEVICE};
 
-        if (d && s->ndevices < MAX_TARGETS) {
-            s->device_memories[s->ndevices] = memory;
-            s->devices[s->ndevices++] = s->device = d;
-        } else {
-            free(memory);
-        }
+        if (s->ndevices < MAX_TARGETS)
+            open_one(s, m->each_target[i]->device, any);
     }
     s->params.devices = s->devices;
     s->params.device_count = s->ndevices;
@@ -326,7 +370,6 @@ static bool open_device(Session *s)
 {
     Diags               *d = s->driver->diags;
     const char          *why;
-    size_t               n = (tvmrt_device_bytes(s->info->device) + 63) / 64 * 64;
     tvmrt_device_options options;
 
     if (!choose_device(s, &options))
@@ -335,11 +378,8 @@ static bool open_device(Session *s)
         return true;
     if (s->info->struct_bytes >= sizeof *s->info && s->info->ntargets)
         return open_one_of_several(s);
-    s->device_memories[0] = aligned_alloc(64, n);
-    s->device = tvmrt_device_open_with(s->info->device, &options, s->device_memories[0], n, &why);
-    if (!s->device)
+    if ((why = open_one(s, s->info->device, options)))
         return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
-    s->devices[s->ndevices++] = s->device;
     s->params.devices = s->devices;
     s->params.device_count = 1;
     return open_state(s);
@@ -497,10 +537,10 @@ void session_close(Session *s)
     if (s->open && s->info->close)
         s->info->close(s->state, &s->params);
     session_free_device_memory(s);
-    for (uint32_t i = 0; i < s->ndevices; i++)
-        tvmrt_device_close(s->devices[i]);
-    for (uint32_t i = 0; i < MAX_TARGETS; i++)
+    for (uint32_t i = 0; i < s->ndevices; i++) {
+        tvmrt_device_close(s->opened[i]);
         free(s->device_memories[i]);
+    }
     free(s->state);
     if (s->pool)
         tvmrt_pool_free(s->pool);

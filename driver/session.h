@@ -25,7 +25,11 @@ typedef struct {
     Guarded                 arena, *in_memory, *out_memory;
     StrBuf                  json;     /* of --json, without its closing brace */
     uint32_t                ndevices; /* that were opened */
-    const tvmcc_device     *devices[MAX_TARGETS], *device; /* device: that of the model */
+    const tvmcc_device     *opened[MAX_TARGETS];
+    tvmcc_device            tables[MAX_TARGETS]; /* copies of these, which the model uses */
+    const tvmcc_device     *devices[MAX_TARGETS], *device; /* them; device: that of the model */
+    bool                    timing;                        /* devices shall time launches */
+    const char             *untimed[MAX_TARGETS];          /* why one does not; NULL: it does */
     bool                    open;                          /* info->open was called */
     void                  **in, **out;
     uint32_t                ndevice_tensors;
@@ -43,13 +47,19 @@ typedef struct {
     TextList labels; /* names of classes, of session_labels */
 } Session;
 
-/* From the command line: the model is compiled or the product opened, memory, threads and device
- * are there, inputs are filled.  False after an error; session_close is due either way. */
+/* From the command line, and s->timing: the model is compiled or the product opened, memory,
+ * threads and device are there, inputs are filled.  False after an error; session_close is due
+ * either way. */
 bool session_open(Session *s);
 void session_close(Session *s);
 /* Error unless the model runs in this process: times of an emulator say nothing. */
 bool session_is_here(Session *s);
 bool session_run(Session *s);
+/* Whether the model's device times launches, which s->timing asks for; `why` not. */
+bool session_times(const Session *s, const char **why);
+/* Whether `wait` of the devices waits.  Where it does not, nothing has happened when a run ends,
+ * and who watches the steps sees launches asked for, not done. */
+void session_wait(Session *s, bool waits);
 /* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */
 bool session_warm_up(Session *s);
 /* A model that stores beside its memory is a defect of this compiler. */

@@ -21,6 +21,7 @@ check() {
 
 # Each kernel is compiled once, and nothing is launched beside the recording.
 check 0 agrees "$model/digits.onnx" --target=cuda
+[ "$(calls 'cuEvent\|cuLaunchHostFunc')" = 0 ] || bad "something is timed"
 [ "$(calls nvrtcCompileProgram)" -gt 4 ] || bad "nothing was compiled"
 [ "$(calls cuGraphLaunch)" = 1 ] && [ "$(calls cuStreamEndCapture)" = 1 ] || bad "no replay"
 [ "$(calls cuModuleLoadDataEx)" = "$(calls cuModuleUnload)" ] || bad "modules are left"
@@ -89,6 +90,25 @@ MOCK_CUDA_ARCH=86 "$tvmcc" compile "$model/digits.onnx" --target="cuda -arch=nat
 # The tensors of a run in the device's memory, which is given back (the mock says what was not).
 "$tvmcc" bench ./libdigits.so --device-memory --repeat=2 >out 2>&1 || bad "--device-memory"
 grep -q "^digits, .* ms min" out || bad "--device-memory"
+
+# Times of launches are the device's; a driver that cannot tell them leaves the host's.
+profile() { rm -f log; "$tvmcc" profile ./libdigits.so --repeat=3 "$@" >out 2>&1 || bad "profile $*"; }
+has() { grep -q "$1" out || bad "no '$1'"; }
+profile
+has "^timer: device timers$" && has "a GPU of sm_80 makes 19491.8 GFLOP/s and reads 1555.0 GB/s"
+[ "$(calls cuEventDestroy_v2)" = "$(calls cuEventCreate)" ] && [ "$(calls cuEventCreate)" -gt 4 ] || bad "events"
+awk '/% .* step / && !($3 > 0) { exit 1 }' out || bad "a kernel takes no time"
+profile --json
+has '"timer": "device timers"'
+LD_LIBRARY_PATH="$mock/old:$LD_LIBRARY_PATH" profile
+has "^timer: host clock, launch and wait included (launches cannot be timed: the driver's library is too old)$"
+grep -q "GFLOP/s and" out && bad "a peak without timers"
+LD_LIBRARY_PATH="$mock/old:$LD_LIBRARY_PATH" profile --json
+has '"timer": "host clock"' && has '"peak_gflops": null, "gbytes": null'
+for call in cuEventCreate cuEventRecord cuEventElapsedTime cuLaunchHostFunc; do
+    MOCK_CUDA_FAIL=$call "$tvmcc" profile ./libdigits.so >out 2>&1 && bad "$call does not fail"
+    has "$call failed with CUDA error 2, out of memory"
+done
 
 # A kernel of many tensors.
 {

@@ -49,6 +49,11 @@ done
 
 "$tvmcc" compile "$model/digits.onnx" --target=opencl --emit=so -o libdigits.so || exit 1
 check ./libdigits.so
+"$tvmcc" profile "$model/digits.onnx" --target=opencl --repeat=3 --html page.html >log || exit 1
+grep -q "6 steps, device timers" page.html || { echo "the page tells no timer"; exit 1; }
+grep -q "^timer: device timers$" log || { cat log; exit 1; }
+awk '/% .* conv2d/ && !($3 > 0) { exit 1 }' log || { cat log; exit 1; }
+grep -q "GFLOP/s and" log && { echo "a device that nobody knows has a peak"; exit 1; }
 for f in digits_open digits_close digits_run_ex; do
     grep -q "$f" libdigits.so || { echo "no $f"; exit 1; }
 done
