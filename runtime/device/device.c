@@ -493,7 +493,8 @@ int32_t tvmrt_time_launches(const tvmcc_device *device, int on)
     if (!s)
         return device ? TVMCC_E_MISMATCH : TVMCC_E_NULL;
     rc = own(s)->wait(s);
-    s->driver->forget_times(s);
+    if (s->driver->forget_times)
+        s->driver->forget_times(s);
     s->launches = 0;
     s->timing = on != 0;
     return rc;

@@ -51,9 +51,10 @@ typedef struct DeviceDriver {
     /* Optional: a kernel that was found may have the memory that its blocks share. */
     int32_t (*grant)(DeviceState *s, const tvmcc_kernel_info *kernel, void *handle);
     /* Optional, for devices whose options say `timing`; `open` says why not where only this one
-     * cannot.  What the first n of state.launches took, all of which have ended; forget them. */
+     * cannot.  What the first n of state.launches took, all of which have ended; forget them, if
+     * there is more to do than that launches are counted anew. */
     int32_t (*launch_times)(DeviceState *s, uint32_t n, double *ns);
-    void (*forget_times)(DeviceState *s);
+    void (*forget_times)(DeviceState *s); /* or NULL */
     /* All devices: name and, as far as they are known, maker, memory and type; gives their number.
      */
     uint32_t (*devices)(DeviceState *s, uint32_t n, tvmrt_device_info *out);

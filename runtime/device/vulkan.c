@@ -77,8 +77,10 @@ static const char *look_at(Vulkan *vk, VkHandle physical)
         return "the Vulkan device has no addresses of buffers (bufferDeviceAddress)";
     vk->vkGetPhysicalDeviceQueueFamilyProperties(physical, &n, families);
     for (vk->family = 0; vk->family < n; vk->family++)
-        if (families[vk->family].flags & VK_QUEUE_COMPUTE)
+        if (families[vk->family].flags & VK_QUEUE_COMPUTE) {
+            vk->timestamp_bits = families[vk->family].timestamp_bits;
             return NULL;
+        }
     return "the Vulkan device does not compute";
 }
 
@@ -165,7 +167,8 @@ static const char *vk_open(DeviceState *state)
 
     if (!new_instance(vk))
         return state->driver->no_device;
-    if ((why = find_device(vk, state->options.number)))
+    if ((why = find_device(vk, state->options.number)) ||
+        (state->options.timing && (why = tvmrt_vk_can_time(vk))))
         return why;
     if (!new_device(vk))
         return "the Vulkan device cannot be opened";
@@ -182,6 +185,7 @@ static void vk_close(DeviceState *state)
         if (vk->recording)
             tvmrt_vk_recording_free(vk, vk->recording);
         tvmrt_vk_memory_free(vk, vk->staging);
+        tvmrt_vk_free_times(vk);
         if (vk->pool)
             vk->vkDestroyCommandPool(vk->device, vk->pool, NULL); /* and its commands */
         if (vk->fence)
@@ -260,6 +264,7 @@ const DeviceDriver tvmrt_vulkan_driver = {
     .open = vk_open,
     .close = vk_close,
     .devices = vk_devices,
+    .launch_times = tvmrt_vk_launch_times,
     .fits = tvmrt_vk_fits,
     .error_text = vk_error_text,
     .functions = {.alloc = tvmrt_vk_alloc,

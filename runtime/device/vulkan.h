@@ -3,6 +3,7 @@
  *   vulkan.c          which device, opening and closing it
  *   vulkan_memory.c   memory, buffers of commands, copies
  *   vulkan_program.c  programs, launches, recordings
+ *   vulkan_timing.c   what launches take
  *   vulkan_api.h      the part of Vulkan that they call */
 #ifndef TVMRT_VULKAN_H
 #define TVMRT_VULKAN_H
@@ -40,7 +41,7 @@ typedef struct {
 typedef struct {
     DeviceState  state;
     VkHandle     instance, physical, device, queue;
-    uint32_t     family;
+    uint32_t     family, timestamp_bits;
     VkProperties properties;
     VkMemories   memories;
     VkFeatures   features;
@@ -58,6 +59,8 @@ typedef struct {
     uint32_t     nlater;
     VkHandle     open;      /* commands go here; NULL: to a fresh one */
     Recording   *recording; /* ... or here */
+    VkObject    *queries;   /* pools of timestamps */
+    uint32_t     nqueries, room;
 #define FIELD(result, name, args) result(*name) args;
     VK_CALLS(FIELD)
 } Vulkan;
@@ -107,5 +110,15 @@ void    tvmrt_vk_recording_free(void *self, void *recording);
 int32_t tvmrt_vk_record_begin(void *self);
 int32_t tvmrt_vk_record_end(void *self, void **recording);
 int32_t tvmrt_vk_replay(void *self, void *recording);
+
+/* ---- vulkan_timing.c ------------------------------------------------------------------------- */
+
+/* NULL, or why not. */
+const char *tvmrt_vk_can_time(const Vulkan *vk);
+/* Before and behind the commands of a launch. */
+int32_t tvmrt_vk_begin_timed(Vulkan *vk, VkHandle at);
+void    tvmrt_vk_end_timed(Vulkan *vk, VkHandle at);
+int32_t tvmrt_vk_launch_times(DeviceState *state, uint32_t n, double *ns);
+void    tvmrt_vk_free_times(Vulkan *vk);
 
 #endif

@@ -18,6 +18,7 @@ enum {
     VK_QUEUE = 2,
     VK_DEVICE = 3,
     VK_SUBMIT = 4,
+    VK_QUERY_POOL = 11,
     VK_MEMORY = 5,
     VK_FENCE = 8,
     VK_BUFFER = 12,
@@ -57,12 +58,15 @@ enum {
     VK_BIND_COMPUTE = 1,
     VK_AT_COMPUTE = 0x800, /* of a barrier */
     VK_AT_COPY = 0x1000,
+    VK_AT_BOTTOM = 0x2000,
     VK_AT_HOST = 0x4000,
     VK_SHADER_READ = 0x20,
     VK_SHADER_WRITE = 0x40,
     VK_COPY_READ = 0x800,
     VK_COPY_WRITE = 0x1000,
     VK_HOST_READ = 0x2000,
+    VK_TIMESTAMP = 2, /* what a pool of queries asks for */
+    VK_RESULT_64 = 1,
     VK_PENDING = 1, /* VkResult: not ready */
     VK_TYPE_INTEGRATED = 1,
     VK_TYPE_DISCRETE = 2,
@@ -99,7 +103,9 @@ typedef struct {
         uint64_t pages[2];
         uint32_t graphics[38];
         uint32_t shared_bytes, groups[3], threads, block[3];
-        uint8_t  others[256]; /* ends behind VkPhysicalDeviceLimits */
+        uint8_t  others[176];
+        float    timestamp_ns; /* of a tick */
+        uint8_t  last[76];     /* ends behind VkPhysicalDeviceLimits */
     } limits;
     uint8_t others[64];
 } VkProperties;
@@ -207,6 +213,14 @@ typedef struct {
     size_t      bytes;
     const void *data;
 } VkCacheInfo;
+
+typedef struct {
+    int32_t     type;
+    const void *next;
+    uint32_t    flags;
+    int32_t     query;
+    uint32_t    count, statistics;
+} VkQueryInfo;
 
 typedef struct {
     uint32_t stages, offset, bytes;
@@ -334,6 +348,12 @@ typedef struct {
     CALL(void, vkCmdPipelineBarrier,                                                              \
          (VkHandle, uint32_t, uint32_t, uint32_t, uint32_t, const VkBarrier *, uint32_t,          \
           const void *, uint32_t, const void *))                                                  \
+    CALL(int32_t, vkCreateQueryPool, (VkHandle, const VkQueryInfo *, const void *, VkObject *))   \
+    CALL(void, vkDestroyQueryPool, (VkHandle, VkObject, const void *))                            \
+    CALL(void, vkCmdResetQueryPool, (VkHandle, VkObject, uint32_t, uint32_t))                     \
+    CALL(void, vkCmdWriteTimestamp, (VkHandle, uint32_t, VkObject, uint32_t))                     \
+    CALL(int32_t, vkGetQueryPoolResults,                                                          \
+         (VkHandle, VkObject, uint32_t, uint32_t, size_t, void *, uint64_t, uint32_t))            \
     CALL(int32_t, vkCreateFence, (VkHandle, const VkFenceInfo *, const void *, VkObject *))       \
     CALL(void, vkDestroyFence, (VkHandle, VkObject, const void *))                                \
     CALL(int32_t, vkResetFences, (VkHandle, uint32_t, const VkObject *))                          \

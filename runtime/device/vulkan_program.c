@@ -185,6 +185,7 @@ int32_t tvmrt_vk_launch(void *self, void *kernel, const uint32_t grid[3], const 
     uint64_t table[MOST_PARAMS], address = 0;
     uint32_t n, x = grid[0], z = grid[2];
     VkHandle at;
+    bool     timed = vk->state.timing && !vk->recording;
     int32_t  rc = arguments(vk, args, nargs, table, &n);
 
     (void)block; /* stands in the code */
@@ -193,7 +194,7 @@ int32_t tvmrt_vk_launch(void *self, void *kernel, const uint32_t grid[3], const 
         table[0] = address;
         n = 1;
     }
-    if (rc || (rc = tvmrt_vk_commands(vk, &at)))
+    if (rc || (rc = tvmrt_vk_commands(vk, &at)) || (timed && (rc = tvmrt_vk_begin_timed(vk, at))))
         return rc;
     if (x > MOST_GROUPS) { /* rows along z, as the kernel counts them */
         z = (x + MOST_GROUPS - 1) / MOST_GROUPS;
@@ -203,6 +204,8 @@ int32_t tvmrt_vk_launch(void *self, void *kernel, const uint32_t grid[3], const 
     if (n)
         vk->vkCmdPushConstants(at, vk->layout, VK_STAGE_COMPUTE, 0, n * sizeof *table, table);
     vk->vkCmdDispatch(at, x, grid[1], z);
+    if (timed)
+        tvmrt_vk_end_timed(vk, at);
     return TVMCC_OK;
 }
 

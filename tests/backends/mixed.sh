@@ -63,6 +63,9 @@ done
 "$tvmcc" compile chosen.relay --target="$target" --emit=so -o libchosen.so || exit 1
 "$tvmcc" run ./libchosen.so --fill-mode=random --expect chosen.npz >log 2>&1 || bad "a shared library"
 "$tvmcc" profile ./libchosen.so --repeat 1 >log 2>&1 || bad "profile"
+grep -q "^timer: device timers, of the host's kernels the host clock$" log || bad "timers"
+"$tvmcc" profile loop.relay --target="$target" -fno-pass=plan_devices --repeat 2 >log 2>&1 || bad "profile of a loop"
+awk '$NF ~ /^multiply_add/ && $3 > 0 { n++ } END { exit n != 1 }' log || bad "rounds of a loop"
 "$tvmcc" compile chosen.relay --target="$target" --target="llvm -mcpu=x86-64" --entry=any --emit=so -o libany.so || exit 1
 "$tvmcc" run ./libany.so --fill-mode=random --expect chosen.npz >log 2>&1 || bad "several targets"
 "$tvmcc" compile chosen.relay --target="$target" --explain -o chosen.o >log 2>&1 || bad "explain"

@@ -47,6 +47,7 @@ static void test_structs(void)
     MEMBER(VkProperties, limits.threads, VkPhysicalDeviceProperties,
            limits.maxComputeWorkGroupInvocations);
     MEMBER(VkProperties, limits.block, VkPhysicalDeviceProperties, limits.maxComputeWorkGroupSize);
+    MEMBER(VkProperties, limits.timestamp_ns, VkPhysicalDeviceProperties, limits.timestampPeriod);
     SIZE(VkQueueFamily, VkQueueFamilyProperties);
     MEMBER(VkQueueFamily, flags, VkQueueFamilyProperties, queueFlags);
     MEMBER(VkQueueFamily, count, VkQueueFamilyProperties, queueCount);
@@ -139,6 +140,13 @@ static void test_structs(void)
     MEMBER(VkCacheInfo, flags, VkPipelineCacheCreateInfo, flags);
     MEMBER(VkCacheInfo, bytes, VkPipelineCacheCreateInfo, initialDataSize);
     MEMBER(VkCacheInfo, data, VkPipelineCacheCreateInfo, pInitialData);
+    SIZE(VkQueryInfo, VkQueryPoolCreateInfo);
+    MEMBER(VkQueryInfo, type, VkQueryPoolCreateInfo, sType);
+    MEMBER(VkQueryInfo, next, VkQueryPoolCreateInfo, pNext);
+    MEMBER(VkQueryInfo, flags, VkQueryPoolCreateInfo, flags);
+    MEMBER(VkQueryInfo, query, VkQueryPoolCreateInfo, queryType);
+    MEMBER(VkQueryInfo, count, VkQueryPoolCreateInfo, queryCount);
+    MEMBER(VkQueryInfo, statistics, VkQueryPoolCreateInfo, pipelineStatistics);
     SIZE(VkPushRange, VkPushConstantRange);
     MEMBER(VkPushRange, stages, VkPushConstantRange, stageFlags);
     MEMBER(VkPushRange, offset, VkPushConstantRange, offset);
@@ -213,6 +221,7 @@ static void test_numbers(void)
     CHECK_INT(VK_QUEUE, VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
     CHECK_INT(VK_DEVICE, VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
     CHECK_INT(VK_SUBMIT, VK_STRUCTURE_TYPE_SUBMIT_INFO);
+    CHECK_INT(VK_QUERY_POOL, VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
     CHECK_INT(VK_MEMORY, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     CHECK_INT(VK_FENCE, VK_STRUCTURE_TYPE_FENCE_CREATE_INFO);
     CHECK_INT(VK_BUFFER, VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
@@ -245,6 +254,9 @@ static void test_numbers(void)
     CHECK_INT(VK_BIND_COMPUTE, VK_PIPELINE_BIND_POINT_COMPUTE);
     CHECK_INT(VK_AT_COMPUTE, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     CHECK_INT(VK_AT_COPY, VK_PIPELINE_STAGE_TRANSFER_BIT);
+    CHECK_INT(VK_AT_BOTTOM, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT);
+    CHECK_INT(VK_TIMESTAMP, VK_QUERY_TYPE_TIMESTAMP);
+    CHECK_INT(VK_RESULT_64, VK_QUERY_RESULT_64_BIT);
     CHECK_INT(VK_AT_HOST, VK_PIPELINE_STAGE_HOST_BIT);
     CHECK_INT(VK_SHADER_READ, VK_ACCESS_SHADER_READ_BIT);
     CHECK_INT(VK_SHADER_WRITE, VK_ACCESS_SHADER_WRITE_BIT);

@@ -61,6 +61,9 @@ check "$model/digits.onnx" --target=vulkan
 check "$model/digits.onnx" --target=vulkan -O0
 "$tvmcc" compile "$model/digits.onnx" --target=vulkan --emit=so -o libdigits.so || exit 1
 check ./libdigits.so
+"$tvmcc" profile "$model/digits.onnx" --target=vulkan --repeat=3 >log 2>&1 || bad "profile"
+grep -q "^timer: device timers$" log || bad "no timers"
+awk '/% .*(conv2d|dense|pool|softmax)/ { n++ } !($3 > 0) && n && !/timer/ { exit 1 } END { exit n != 6 }' log || bad "times"
 for kernel in dense conv rows halves many large; do
     "$tvmcc" run $kernel.relay --fill-mode=random --outputs $kernel.npz >log 2>&1 || bad "$kernel"
     "$tvmcc" run $kernel.relay --fill-mode=random --target=vulkan --expect $kernel.npz >log 2>&1 || bad "$kernel"
