@@ -2,7 +2,8 @@
  *
  * Metal's interface is Objective-C, whose runtime is called from C: objc_msgSend as a function of
  * the types that the method has.  Launches and copies go into one command buffer, which is
- * committed when something waits; what one encoder is told takes effect in that order.  Memory is
+ * committed when something waits; what one encoder is told takes effect in that order.  Where
+ * launches are timed, each has a command buffer of its own, which says when it ran.  Memory is
  * shared with the CPU, so an upload is a memcpy once nothing runs.  Objects that `new..` or
  * `Create..` gives are ours until they are released; what other methods give belongs to the pool
  * around the call.
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Names and numbers of Metal and Foundation. */
@@ -43,6 +45,8 @@ typedef struct {
     Object      device, queue;
     Object      commands, encoder; /* being filled; NULL: none */
     bool        copying;           /* what the encoder does, else it launches */
+    Object     *timed;             /* command buffers of state.launches, committed */
+    uint32_t    waited, room;      /* that were waited for */
 #define FIELD(result, name, args) result(*name) args;
     CALLS(FIELD)
 } Metal;
@@ -126,22 +130,86 @@ static int32_t begin(Metal *m, bool copying)
     return m->encoder ? TVMCC_OK : fail(m, "a command buffer", NULL);
 }
 
+static int32_t wait_for(Metal *m, Object commands)
+{
+    tell(m, commands, "waitUntilCompleted");
+    return ASK(Word)(commands, name(m, "status")) == STATUS_ERROR
+               ? fail(m, "a run on the device", ask(m, commands, "error"))
+               : TVMCC_OK;
+}
+
 static int32_t metal_wait(void *self)
 {
     Metal  *m = self;
     int32_t rc = TVMCC_OK;
+    void   *pool = m->objc_autoreleasePoolPush();
 
     end_encoder(m);
-    if (!m->commands)
-        return rc;
-    void *pool = m->objc_autoreleasePoolPush();
-    tell(m, m->commands, "commit");
-    tell(m, m->commands, "waitUntilCompleted");
-    if (ASK(Word)(m->commands, name(m, "status")) == STATUS_ERROR)
-        rc = fail(m, "a run on the device", ask(m, m->commands, "error"));
+    while (m->waited < m->state.launches) {
+        int32_t failed = wait_for(m, m->timed[m->waited++]);
+        rc = rc ? rc : failed;
+    }
+    if (m->commands) {
+        tell(m, m->commands, "commit");
+        int32_t failed = wait_for(m, m->commands);
+        rc = rc ? rc : failed;
+    }
     release(m, &m->commands);
     m->objc_autoreleasePoolPop(pool);
     return rc;
+}
+
+/* ---- times of launches ------------------------------------------------------------------------- */
+
+/* A command buffer of its own, behind what there is. */
+static int32_t begin_timed(Metal *m)
+{
+    void   *timed = m->timed;
+    int32_t rc = m->commands ? metal_wait(m) : TVMCC_OK;
+
+    if (!rc)
+        rc = tvmrt_device_grow(&m->state, &timed, m->state.launches, &m->room, sizeof *m->timed);
+    m->timed = timed;
+    return rc;
+}
+
+static void end_timed(Metal *m)
+{
+    end_encoder(m);
+    tell(m, m->commands, "commit");
+    m->timed[m->state.launches++] = m->commands;
+    m->commands = NULL;
+}
+
+static int32_t metal_launch_times(DeviceState *state, uint32_t n, double *ns)
+{
+    Metal *m = (Metal *)state;
+
+    for (uint32_t i = 0; i < n; i++)
+        ns[i] = 1e9 * (ASK(double)(m->timed[i], name(m, "GPUEndTime")) -
+                       ASK(double)(m->timed[i], name(m, "GPUStartTime")));
+    return TVMCC_OK;
+}
+
+static void metal_forget_times(DeviceState *state)
+{
+    Metal *m = (Metal *)state;
+
+    for (uint32_t i = 0; i < state->launches; i++)
+        release(m, &m->timed[i]);
+    state->launches = m->waited = 0;
+}
+
+/* NULL, or why not. */
+static const char *can_time(Metal *m)
+{
+    void  *pool = m->objc_autoreleasePoolPush();
+    Object commands = ask(m, m->queue, "commandBuffer");
+    bool   can = commands && SEND(signed char, Selector)(commands, name(m, "respondsToSelector:"),
+                                                       name(m, "GPUStartTime"));
+
+    m->objc_autoreleasePoolPop(pool);
+    return can ? NULL : "launches cannot be timed: this system's Metal is too old";
 }
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -318,6 +386,8 @@ static int32_t metal_launch(void *self, void *kernel, const uint32_t grid[3],
     Size    blocks = {grid[0], grid[1], grid[2]}, threads = {block[0], block[1], block[2]};
     int32_t rc = check_block(m, kernel, threads);
 
+    if (!rc && m->state.timing)
+        rc = begin_timed(m);
     if (rc || (rc = begin(m, false)) != TVMCC_OK)
         return rc;
     SEND(void, Object)(m->encoder, name(m, "setComputePipelineState:"), kernel);
@@ -325,6 +395,8 @@ static int32_t metal_launch(void *self, void *kernel, const uint32_t grid[3],
         return rc;
     SEND(void, Size, Size)
     (m->encoder, name(m, "dispatchThreadgroups:threadsPerThreadgroup:"), blocks, threads);
+    if (m->state.timing)
+        end_timed(m);
     return TVMCC_OK;
 }
 
@@ -358,13 +430,19 @@ static const char *metal_open(DeviceState *state)
         return number == TVMRT_FIRST_DEVICE ? state->driver->no_device
                                             : "no Metal device of that number";
     m->queue = ask(m, m->device, "newCommandQueue");
-    return m->queue ? NULL : "no Metal command queue";
+    if (!m->queue)
+        return "no Metal command queue";
+    return state->options.timing ? can_time(m) : NULL;
 }
 
 static void metal_close(DeviceState *state)
 {
     Metal *m = (Metal *)state;
 
+    metal_forget_times(state);
+    free(m->timed);
+    m->timed = NULL;
+    m->room = 0;
     release(m, &m->queue);
     release(m, &m->device);
 }
@@ -416,6 +494,8 @@ const DeviceDriver tvmrt_metal_driver = {
     .open = metal_open,
     .close = metal_close,
     .devices = metal_devices,
+    .launch_times = metal_launch_times,
+    .forget_times = metal_forget_times,
     .functions = {.alloc = metal_alloc,
                   .free = metal_free,
                   .upload = metal_upload,

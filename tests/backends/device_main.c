@@ -442,8 +442,7 @@ int main(void)
     runs_in_two_threads(&params);
     ends_what_it_began(params);
     times_nothing(device);
-    if (DEVICE_KIND != TVMCC_DEVICE_METAL)
-        times_launches(params);
+    times_launches(params);
     params.instrument = note;
     CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
     CHECK(events[0] > 3 && events[0] == events[1]);

@@ -22,6 +22,7 @@ check() {
 check 0 agrees "$model/digits.onnx" --target=metal
 [ "$(calls dispatchThreadgroups)" -gt 4 ] || bad "nothing was launched"
 [ "$(calls commit)" = 1 ] && [ "$(calls computeCommandEncoder)" = 1 ] || bad "more than one command buffer"
+[ "$(calls GPU)" = 0 ] || bad "something is timed"
 check 0 agrees "$model/digits.onnx" --target=metal -O0
 MOCK_METAL_OLD=1 check 0 agrees "$model/digits.onnx" --target=metal # without setMathMode:
 
@@ -34,6 +35,16 @@ check 0 agrees ./libdigits.so --device-number 1
 check 1 "no Metal device of that number" ./libdigits.so --device-number 2
 MOCK_METAL_FAIL=MTLCopyAllDevices check 0 agrees ./libdigits.so --device-number 0 # the only one that is told of
 MOCK_METAL_FAIL=MTLCopyAllDevices check 1 "no Metal device of that number" ./libdigits.so --device-number 1
+
+# Times of launches: a command buffer each, where Metal tells when they ran.
+profile() { "$tvmcc" profile ./libdigits.so --repeat=3 >out 2>&1 || bad "profile"; grep -q "$1" out || bad "no '$1'"; }
+rm -f log
+profile "^timer: device timers$"
+awk '/% .* step / && !($3 > 0) { exit 1 }' out || bad "a kernel takes no time"
+[ "$(calls GPUStartTime)" = "$(calls GPUEndTime)" ] && [ "$(calls GPUStartTime)" -gt 12 ] || bad "times"
+MOCK_METAL_OLD=1 profile "^timer: host clock, .* (launches cannot be timed: this system's Metal is too old)$"
+MOCK_METAL_FAIL=commit "$tvmcc" profile ./libdigits.so >out 2>&1 && bad "a failing commit"
+grep -q "a run on the device failed: the GPU stopped" out || bad "another error"
 
 # Of several targets, steps are those of the one that runs.
 kernels() {

@@ -8,6 +8,7 @@
  * that is left when the device goes.
  *
  *     MOCK_METAL_FAIL=newCommandQueue   this method, or function, gives nil and an error
+ *     MOCK_METAL_OLD=1                  what came later is not there: setMathMode:, times
  *     MOCK_METAL_LOG=file               each method's name is added to it */
 #include "../mock/mock.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "objc_msgSend is written for x86-64 and aarch64"
@@ -65,7 +67,8 @@ struct Object {
     Node       *nodes, now;         /* COMMANDS; of an encoder */
     size_t      nnodes;
     int         status;
-    bool        ended, precise;
+    double      begun, done; /* COMMANDS, seconds */
+    bool        ended, precise, waited;
 };
 
 typedef struct {
@@ -312,7 +315,8 @@ static void *contents(Object *o, const char *name)
 static signed char responds(Object *o, const char *name, const char *selector)
 {
     (void)o, (void)name;
-    return strcmp(selector, "setMathMode:") || !getenv("MOCK_METAL_OLD");
+    return (strcmp(selector, "setMathMode:") && strcmp(selector, "GPUStartTime")) ||
+           !getenv("MOCK_METAL_OLD");
 }
 
 static void set_math_mode(Object *o, const char *name, long mode)
@@ -525,11 +529,20 @@ static bool run(Node *n)
     return mock_run(k, n->grid, n->block, args);
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void commit(Object *o, const char *name)
 {
     if (o->encoder || o->status)
         die("committed twice, or with an encoder", NULL);
     o->status = fails(name) ? STATUS_ERROR : STATUS_COMPLETED;
+    o->begun = seconds();
     for (size_t i = 0; i < o->nnodes && o->status == STATUS_COMPLETED; i++) {
         Node *n = &o->nodes[i];
 
@@ -538,6 +551,9 @@ static void commit(Object *o, const char *name)
         else if (!run(n))
             o->status = STATUS_ERROR;
     }
+    o->done = seconds();
+    free(o->nodes);
+    o->nodes = NULL;
 }
 
 static void wait(Object *o, const char *name)
@@ -545,6 +561,20 @@ static void wait(Object *o, const char *name)
     (void)name;
     if (!o->status)
         die("waited for what was not committed", NULL);
+    o->waited = true;
+}
+
+/* 0 before it has ended, which nobody knows who did not wait. */
+static double gpu_start(Object *o, const char *name)
+{
+    (void)name;
+    return o->waited ? o->begun : 0;
+}
+
+static double gpu_end(Object *o, const char *name)
+{
+    (void)name;
+    return o->waited ? o->done : 0;
 }
 
 static size_t status(Object *o, const char *name)
@@ -615,6 +645,9 @@ static const struct {
                {COMMANDS, "commit", commit},
                {COMMANDS, "waitUntilCompleted", wait},
                {COMMANDS, "status", status},
+               {COMMANDS, "respondsToSelector:", responds},
+               {COMMANDS, "GPUStartTime", gpu_start},
+               {COMMANDS, "GPUEndTime", gpu_end},
                {COMMANDS, "error", commands_error},
                {COMPUTE, "endEncoding", end_encoding},
                {COMPUTE, "setComputePipelineState:", set_pipeline},
