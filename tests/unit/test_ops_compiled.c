@@ -7,8 +7,9 @@
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
- *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here, as products have
- * it test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
+ *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here
+ *     test_ops_compiled <target> -timed ..               on a device that times launches
+ *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
  * makes of a kernel for a GPU: they get the IR it would have been made of, and make code of this
@@ -25,6 +26,7 @@ static bool                runs = true;
 static uint32_t            level = 2;
 static const char         *machine, *arch;
 static bool                halves; /* operands of f32 are of f16, and products take them so */
+static bool                timed;  /* launches are timed */
 static uint32_t            ran, refused;
 
 /* What a target's language has no functions for. */
@@ -305,17 +307,42 @@ static void run_all(uint32_t most, int n, char **ops)
 
 enum { SKIPPED = 77 };
 
+/* Every launch takes some time. */
+static void check_times(void)
+{
+    uint32_t n = tvmrt_timed_launches(device);
+    double  *ns = calloc(n + 1, sizeof *ns);
+
+    CHECK(n > 0);
+    CHECK_INT(tvmrt_launch_times(device, n, ns), TVMCC_OK);
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(ns[i] > 0);
+    free(ns);
+    printf("%u launches timed\n", n);
+}
+
 static bool run_on_device(uint32_t kind, uint32_t most, int n, char **ops)
 {
     size_t      bytes = (tvmrt_device_bytes(kind) + 63) / 64 * 64;
     void       *memory = aligned_alloc(64, bytes);
     const char *why = NULL;
 
-    device = tvmrt_device_open(kind, memory, bytes, &why);
+    tvmrt_device_options o = {
+        .struct_bytes = sizeof o, .number = TVMRT_FIRST_DEVICE, .timing = timed};
+    tvmcc_device plain;
+
+    device = tvmrt_device_open_with(kind, &o, memory, bytes, &why);
+    if (device && timed) { /* recordings are not */
+        plain = *device;
+        plain.record_begin = NULL;
+        device = &plain;
+    }
     if (device)
         run_all(most, n, ops);
     else
         printf("SKIP (%s): %s\n", target, why);
+    if (device && timed)
+        check_times();
     tvmrt_device_close(device);
     free(memory);
     return device != NULL;
@@ -334,6 +361,8 @@ int main(int argc, char **argv)
             arch = argv[2];
         else if (!strcmp(argv[2], "-f16"))
             halves = true;
+        else if (!strcmp(argv[2], "-timed"))
+            timed = true;
         else
             return EXIT_FAILURE;
         argv[2] = argv[1];
