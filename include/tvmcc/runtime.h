@@ -167,7 +167,7 @@ uint32_t tvmrt_devices(uint32_t kind, uint32_t n, tvmrt_device_info *out, const 
 int32_t tvmrt_time_launches(const tvmcc_device *device, int on);
 /* How many launches were timed; 0 of other devices. */
 uint32_t tvmrt_timed_launches(const tvmcc_device *device);
-/* Waits, then fills in the nanoseconds of the first n. */
+/* Waits, then fills in the nanoseconds of the first n; TVMCC_E_SHAPE: there are fewer. */
 int32_t tvmrt_launch_times(const tvmcc_device *device, uint32_t n, double *ns);
 
 #ifdef __cplusplus
