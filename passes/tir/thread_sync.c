@@ -11,6 +11,7 @@
  * stands under a condition that threads may answer differently, nor in a loop whose rounds they may
  * count differently; `cooperate` leaves no memory shared that would need one there, and where a
  * schedule's does, that is an error. Cost: a walk for each level of loops. */
+#include "ir/tir/intrin.h"
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -314,7 +315,7 @@ static bool waits_within(Sync *x, const Stmt *s)
         waits = waits_within(x, s->kids[i]) || (s->kind == STMT_SEQ && meets(x, &before, &now));
         join(x->c, &before, &now);
     }
-    if (s->kind == STMT_FOR && s->u.loop.vector)
+    if (s->kind == STMT_FOR && (s->u.loop.vector || loop_copies(x->c, &s->u.loop)))
         return false;                                       /* its rounds are of one word */
     if (s->kind == STMT_FOR && !s->u.loop.bind && !waits) { /* a round and the next */
         now = copy_of(x->c, &before);
