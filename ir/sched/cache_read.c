@@ -12,6 +12,8 @@
  * read. */
 #include "ir/sched/impl.h"
 
+#include <stdlib.h>
+
 typedef struct {
     Work         *w;
     uint32_t      loop;   /* at which the copy is made */
@@ -206,6 +208,64 @@ static const Prim *reread_round(Ctx *c, void *user, const Prim *p)
     return p->kind == PRIM_LOAD && p->u.load.buffer == u[0] ? prim_load(c, u[1], u[2]) : p;
 }
 
+/* What the facts say of neighbours that lie together, too: 2*%t + %i < 24, so %t < 12. */
+static Pred facts_of_steps(Work *w, Pred facts)
+{
+    Arith *A = w->c->arith;
+    Pred   all = facts;
+
+    for (uint32_t i = 0; i < facts.n; i++)
+        for (uint32_t k = 0; k < facts.ge0[i]->nterms; k++) {
+            const Idx *e = facts.ge0[i], *left = idx_const(A, e->c0), *steps = idx_const(A, 0);
+            int64_t    g = llabs(e->t[k].coef);
+            for (uint32_t n = 0; n < e->nterms; n++) {
+                const Idx *x = idx_atom(A, e->t[n].atom);
+                if (e->t[n].coef % g)
+                    left = idx_add(A, left, idx_mulc(A, x, e->t[n].coef));
+                else
+                    steps = idx_add(A, steps, idx_mulc(A, x, e->t[n].coef / g));
+            }
+            if (g > 1 && left->hi < INT64_MAX)
+                all = pred_and(A, w->c->arena, all, idx_addc(A, steps, floor_div(left->hi, g)));
+        }
+    return all;
+}
+
+/* a/k rounded down, where the facts say that what `left` leaves of `a` is a multiple of k and that
+ * `left` is less than k; NULL: they do not. */
+static const Idx *quotient_beside(Arith *A, Pred facts, const Atom *a, const Idx *left)
+{
+    const Idx *whole = idx_sub(A, a->a, left);
+
+    if (whole->c0 % a->k)
+        return NULL;
+    for (uint32_t i = 0; i < whole->nterms; i++)
+        if (whole->t[i].coef % a->k)
+            return NULL;
+    return pred_implies(A, facts, left) &&
+                   pred_implies(A, facts, idx_sub(A, idx_const(A, a->k - 1), left))
+               ? idx_divc(A, whole, a->k)
+               : NULL;
+}
+
+/* .. as far as they say it: what is left are the terms that k does not divide, or what a fact has
+ * an upper end for, such as %b%2*4+%i, of whose terms the quotient took multiples of k. */
+static const Idx *quotient_where(Arith *A, Pred facts, const Atom *a)
+{
+    const Idx *left = idx_const(A, a->a->c0), *q;
+
+    for (uint32_t k = 0; k < a->a->nterms; k++)
+        if (a->a->t[k].coef % a->k)
+            left = idx_add(A, left, idx_mulc(A, idx_atom(A, a->a->t[k].atom), a->a->t[k].coef));
+    q = quotient_beside(A, facts, a, left);
+    for (uint32_t i = 0; !q && i < facts.n; i++) {
+        left = idx_mulc(A, facts.ge0[i], -1);
+        left = idx_addc(A, left, floor_mod(a->a->c0, a->k) - left->c0);
+        q = quotient_beside(A, facts, a, left);
+    }
+    return q;
+}
+
 /* The quotients in x, where the facts say that what is left over is less than the divisor: a tile
  * that hangs over the end of a group does not choose the next one. */
 static const Idx *index_where(Work *w, Pred facts, const Idx *x)
@@ -213,24 +273,12 @@ static const Idx *index_where(Work *w, Pred facts, const Idx *x)
     Arith *A = w->c->arith;
 
     for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        const Idx  *whole = idx_const(A, 0), *left = whole;
-        if (a->kind != ATOM_DIV)
-            continue;
-        for (uint32_t k = 0; k < a->a->nterms; k++) {
-            const IdxTerm *t = &a->a->t[k];
-            const Idx     *term = idx_mulc(A, idx_atom(A, t->atom), t->coef);
-            if (t->coef % a->k)
-                left = idx_add(A, left, term);
-            else
-                whole = idx_add(A, whole, idx_mulc(A, idx_atom(A, t->atom), t->coef / a->k));
-        }
-        left = idx_addc(A, left, a->a->c0);
-        if (pred_implies(A, facts, left) &&
-            pred_implies(A, facts, idx_sub(A, idx_const(A, a->k - 1), left)))
+        const IdxTerm *t = &x->t[i];
+        const Idx     *q = t->atom->kind == ATOM_DIV ? quotient_where(A, facts, t->atom) : NULL;
+        if (q)
             return index_where(w, facts,
-                               idx_add(A, idx_sub(A, x, idx_mulc(A, idx_atom(A, a), x->t[i].coef)),
-                                       idx_mulc(A, whole, x->t[i].coef)));
+                               idx_add(A, idx_sub(A, x, idx_mulc(A, idx_atom(A, t->atom), t->coef)),
+                                       idx_mulc(A, q, t->coef)));
     }
     return x;
 }
@@ -307,8 +355,9 @@ static bool read_rounds(Read *r)
     const Idx **cell = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
     Chosen     *part = NEW_ARRAY(c->scratch, Chosen, r->n + 1);
     bind_iters(block, iters);
+    Pred facts = facts_of_steps(w, block->u.block.where);
     for (uint32_t d = 0; d < r->t->ndim; d++)
-        r->from[d] = index_where(w, block->u.block.where, idx_subst(iters, a.load[d]));
+        r->from[d] = index_where(w, facts, idx_subst(iters, a.load[d]));
     for (uint32_t i = 0; i < by.n; i++) {
         loop_extent_of(stmt_at(w, by.at[i]), &r->size[i]);
         part[i] = chosen_part(w, r->from, r->t->ndim, loop_at(w, by.at[i]), r->size[i]);
