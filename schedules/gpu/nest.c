@@ -43,16 +43,30 @@ static const BlockData *block_data(const Sched *s, const char *name)
     return b ? &b->u.block : NULL;
 }
 
+/* %dense.b: a name that no loop over an axis of the block has. */
+static const char *loop_name(Sched *s, const char *block, const char *part)
+{
+    const BlockData *d = block_data(s, block);
+    const char      *name = intern_printf(s->c->strings, "%s.%s", block, part);
+    int64_t          n;
+
+    for (uint32_t i = 0; d && i < d->nspatial + d->nreduce; i++)
+        if (!strcmp(d->iter[i]->name, part) &&
+            (d->iter[i]->below || sched_loop_extent(s, name, &n)))
+            return intern_printf(s->c->strings, "%s0", name);
+    return name;
+}
+
 const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t most)
 {
-    const char *thread = intern_printf(s->c->strings, "%s.t", name);
+    const char *block = loop_name(s, name, "b"), *thread = loop_name(s, name, "t");
     int64_t     cells = most; /* a run decides */
 
     sched_loop_extent(s, loop, &cells);
-    if (cells < 2 || !try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", loop,
-                               (long long)(cells < most ? cells : most), name, thread))
+    if (cells < 2 || !try_step(s, "split %%%s by %lld tail=if -> %%%s, %%%s", loop,
+                               (long long)(cells < most ? cells : most), block, thread))
         return NULL;
-    if (!try_step(s, "bind %%%s.b blockIdx.x", name) ||
+    if (!try_step(s, "bind %%%s blockIdx.x", block) ||
         !try_step(s, "bind %%%s threadIdx.x", thread))
         return NULL;
     return thread;
@@ -146,14 +160,17 @@ static void sum_together(Sched *s, const char *name, const CellTile *t)
 {
     const BlockData *b = block_data(s, name);
     StrBuf           loops = strbuf(s->c->arena);
+    uint32_t         n = 0;
 
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         if (b->iter[i]->hi > b->iter[i]->lo)
-            str_printf(&loops, "%%%s.%s, ", name, b->iter[i]->name);
+            str_printf(&loops, n++ ? ", %%%s.%s" : "%%%s.%s", name, b->iter[i]->name);
+    if (!n) /* a sum of one number */
+        return;
     if (t->rows > 1)
-        str_printf(&loops, "%%%s.row%s", name, t->cells > 1 ? ", " : "");
+        str_printf(&loops, ", %%%s.row", name);
     if (t->cells > 1)
-        str_printf(&loops, "%%%s.cell", name);
+        str_printf(&loops, ", %%%s.cell", name);
     step(s, "reorder %s", loops.at);
 }
 
