@@ -55,6 +55,19 @@ static double best_cycles(const Machine *m, DeviceTile t)
     return least;
 }
 
+/* The least chunk that groups of threads can have parts of; see `chunks`. */
+static bool has_chunk(const Machine *m, const TilePlan *d, DeviceTile t)
+{
+    int64_t inner = 1;
+
+    for (uint32_t i = d->nsum; t.groups > 1 && i-- > 0; inner *= d->sum[i])
+        if (d->sum[i] % t.groups == 0) {
+            t.chunk = inner * t.groups;
+            return inner <= limit_gpu_chunk(m) && is_legal(m, &t);
+        }
+    return t.groups == 1;
+}
+
 /* Sides of tiles: none is twice as long as what there is. */
 enum { LEAST_SIDE = 4, MOST_SIDE = LEAST_SIDE << (TILE_SIDES - 1) };
 
@@ -84,7 +97,8 @@ static double cells_cycles(const Machine *m, TilePlan *d, DeviceTile t)
         return *known;
     for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
         for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
-            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t))
+            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t) &&
+                has_chunk(m, d, t))
                 least = fmin(least, best_cycles(m, t));
     return *known = least;
 }
@@ -159,6 +173,8 @@ static void decide_parts(Sched *s, const Machine *m, TilePlan *d)
         DeviceTile t = d->of;
         t.k /= n;
         t.batch *= n;
+        d->sum[0] = d->first / n;
+        d->groups = most_groups(m, d);
         double cells = (double)(t.m * t.n) * (double)t.batch, cycles = least_cycles(m, d, t);
         if (n > 1)
             cycles = limit_gpu_parts_gain(m) *
@@ -182,8 +198,6 @@ void decide_tile(Sched *s, void *plan)
                parts = candidates(s), stages = candidates(s);
     const Candidate *c;
 
-    d->sum[0] = d->first;
-    d->groups = most_groups(&m, d);
     decide_parts(s, &m, d);
     d->groups = most_groups(&m, d);
     d->quad = device_quad(&m, t->bytes);
@@ -212,7 +226,7 @@ void decide_tile(Sched *s, void *plan)
     best.chunk = t->groups * limit_gpu_least_chunk(&m);
     for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
         for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
-            if (is_legal(&m, &best))
+            if (is_legal(&m, &best) && has_chunk(&m, d, best))
                 candidate(&cells, best.tm, best.tn, best_cycles(&m, best));
     c = pick_tile(s, "cells", &cells);
     t->tm = c->v[0];
