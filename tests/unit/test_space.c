@@ -1,9 +1,6 @@
 /* The spaces of schedule rules: random points of each are legal and compute what the nest does as
  * it came, checked by the interpreter; the text of the decisions gives the same steps again. */
-#include "schedules/schedules.h"
-#include "tests/unit/nests.h"
-
-#include <math.h>
+#include "tests/unit/points.h"
 
 /* Nothing is too short for a second thread, so that loops are divided. */
 static const Machine cheap_threads = {.fma_bytes = 64, .macs_ns = 0.01, .sync_ns = 1};
@@ -32,47 +29,6 @@ static const Target targets[] = {
 
 /* ---- running ------------------------------------------------------------------------------------- */
 
-static void set(const Buffer *b, Mem m, int64_t i, int64_t v)
-{
-    if (b->dtype.code == DT_FLOAT)
-        ((float *)m.base)[i] = (float)v;
-    else if (b->dtype.bits == 8)
-        ((int8_t *)m.base)[i] = (int8_t)v;
-    else if (b->dtype.bits == 16)
-        ((int16_t *)m.base)[i] = (int16_t)v;
-    else
-        ((int32_t *)m.base)[i] = (int32_t)v;
-}
-
-static double get(const Buffer *b, Mem m, int64_t i)
-{
-    return b->dtype.code == DT_FLOAT ? ((float *)m.base)[i] : ((int32_t *)m.base)[i];
-}
-
-/* Small numbers inside, what the halo says around them. */
-static void fill(const Buffer *b, Mem m, uint64_t s)
-{
-    int64_t    at[8] = {0};
-    const Idx *stride[8];
-
-    seed = s;
-    for (int64_t i = 0; i < m.n; i++)
-        set(b, m, i, b->halo ? (int64_t)b->halo->value : 77);
-    buffer_strides(c, b, stride);
-    for (;;) {
-        int64_t  off = m.origin;
-        uint32_t d = b->ndim;
-
-        for (uint32_t i = 0; i < b->ndim; i++)
-            off += at[i] * stride[i]->c0;
-        set(b, m, off, (int64_t)rnd(9) - (b->dtype.code == DT_UINT ? 0 : 4));
-        while (d > 0 && ++at[d - 1] == b->extent[d - 1]->c0)
-            at[--d] = 0;
-        if (!d)
-            return;
-    }
-}
-
 /* The output, with constants repacked as the schedule wants them. */
 static Mem run_kernel(const Func *f, const Func *first, const Sched *s)
 {
@@ -100,39 +56,7 @@ static Mem run_kernel(const Func *f, const Func *first, const Sched *s)
     return out;
 }
 
-static bool same(const Buffer *b, Mem want, Mem got)
-{
-    for (int64_t i = 0; i < want.n && want.n == got.n; i++)
-        if (!(fabs(get(b, want, i) - get(b, got, i)) <= 1e-5 * (1 + fabs(get(b, want, i)))))
-            return false;
-    return want.n == got.n;
-}
-
 /* ---- points --------------------------------------------------------------------------------------- */
-
-static uint32_t any(void *user, Sched *s, const Decision *d)
-{
-    (void)user;
-    (void)s;
-    return rnd(d->n);
-}
-
-static Sched *point_of(const TeFunc *te, const Target *t, const ScheduleRow *row, Picker *choose)
-{
-    Sched *s = sched_new(c, t, te);
-
-    s->choose = choose;
-    row->rule(s);
-    return s;
-}
-
-static const char *point_text(const Sched *s)
-{
-    StrBuf text = strbuf(c->scratch);
-
-    decisions_print(s, &text);
-    return text.n ? text.at : "";
-}
 
 static bool offers(const Sched *s)
 {
