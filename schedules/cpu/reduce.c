@@ -459,44 +459,76 @@ static void within_prim(void *user, const Prim *p)
     u->inside &= !idx_uses(at, u->k) || idx_coef(at, u->iter) < idx_coef(at, u->k);
 }
 
+/* The cells of dimension i of the result lie within a step of all that block b reduces. */
+static bool lies_within(Sched *s, const Stmt *b, uint32_t i)
+{
+    const BlockData *d = &b->u.block;
+    Within           u = {.s = s, .iter = d->iter[i], .inside = true};
+
+    for (uint32_t k = 0; k < d->nreduce; k++) {
+        u.k = d->iter[d->nspatial + k];
+        if (u.k->hi > u.k->lo)
+            stmt_visit(b, &(TirVisit){.user = &u, .prim = within_prim});
+    }
+    return u.inside;
+}
+
+/* So many of a dimension, with the cells behind it, are whole vectors, or sums of several. */
+static int64_t whole_sums(const Sched *s, const Machine *m, int64_t block, int64_t cells)
+{
+    int64_t lanes = cpu_lanes(s), most = limit_most_sums(m) * lanes;
+    int64_t unit = block * cells > most ? most : lanes;
+
+    while (unit % cells && cells % unit)
+        unit += block * cells > most ? most : lanes;
+    unit = unit > cells ? unit / cells : 1;
+    return block > unit ? block / unit * unit : block;
+}
+
 /* Dimensions of the result that lie within a step of the reduction are columns.  As many of them
- * at a time as L2 holds for the stages that read them again, not a single one's. */
+ * at a time as L2 holds, with all that a second reduction reads again. */
 static ColumnStages columns_of(Sched *s, const char *const *names, uint32_t n)
 {
     const BlockData *l = &sched_block(s, names[n - 1])->u.block;
     Machine          m = machine_of(s->target);
     int64_t          lanes = cpu_lanes(s), steps = 1, cells = 1;
     ColumnStages     none = {l->nspatial - 1, 0};
-    uint32_t         r = l->nspatial;
+    uint32_t         r = l->nspatial, sums = 0, line = r;
 
     for (uint32_t i = 0; i < n; i++) {
-        const Stmt *b = sched_block(s, names[i]);
-        if (b->u.block.nreduce && (b->u.block.nreduce > 1 || sums_rows(s, names[i])))
+        const BlockData *d = &sched_block(s, names[i])->u.block;
+        if (!d->nreduce)
+            continue;
+        if (sums_rows(s, names[i]))
             return none;
-        if (b->u.block.nreduce)
-            steps = atom_usual(b->u.block.iter[b->u.block.nspatial]);
+        sums++;
+        steps = 1;
+        for (uint32_t k = 0; k < d->nreduce; k++)
+            steps *= atom_usual(d->iter[d->nspatial + k]);
+        uint32_t dims = line_dims(s, names[i]);
+        line = dims < line ? dims : line;
     }
+    if (sums < 2)
+        steps = 1;
     for (; r > 0; r--) {
         int64_t next = atom_usual(l->iter[r - 1]);
-        bool    inside = next == 1;
 
-        for (uint32_t i = 0; i < n && !inside; i++) {
-            const Stmt *b = sched_block(s, names[i]);
-            if (!b->u.block.nreduce)
-                continue;
-            Within u = {s, b->u.block.iter[b->u.block.nspatial], b->u.block.iter[r - 1], true};
-            stmt_visit(b, &(TirVisit){.user = &u, .prim = within_prim});
-            inside = u.inside;
-            if (!inside)
+        for (uint32_t i = 0; i < n && next > 1; i++)
+            if (!lies_within(s, sched_block(s, names[i]), r - 1)) {
+                while (r + 1 < l->nspatial && atom_usual(l->iter[r]) == 1)
+                    r++;
                 return (ColumnStages){r, 0};
-        }
+            }
         if (cells * next * steps * 4 > room_columns(&m)) {
             int64_t block = room_columns(&m) / (cells * steps * 4);
-            if (cells > 1 || block < lanes)
-                return cells > 1 ? (ColumnStages){r, 0} : none;
-            int64_t sums = limit_most_sums(&m) * lanes;
-            return (ColumnStages){r - 1,
-                                  block > sums ? block / sums * sums : block / lanes * lanes};
+            if (cells == 1 && block < lanes)
+                return none;
+            if (cells > 1 && (cells >= lanes || block * cells < lanes || line <= l->nspatial - r))
+                return (ColumnStages){r, 0};
+            int64_t part = (next + limit_least_parts(&m) - 1) / limit_least_parts(&m);
+            if (part * cells >= lanes && part < block)
+                block = part;
+            return (ColumnStages){r - 1, whole_sums(s, &m, block, cells)};
         }
         cells *= next;
     }
