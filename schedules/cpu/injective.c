@@ -728,6 +728,17 @@ static void rows_stage(Sched *s, const char *block, bool alone)
     }
 }
 
+/* What stays beside the last one are results, too, as of a split. */
+static void other_results(Sched *s, const char *last)
+{
+    const char *names[64];
+    uint32_t    n = sched_blocks(s, names, COUNT(names));
+
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(names[i], last) && strcmp(names[i], "rows"))
+            spatial_marks(s, names[i]);
+}
+
 void sched_injective(Sched *s)
 {
     bool        rows = false;
@@ -741,6 +752,7 @@ void sched_injective(Sched *s)
     sched_decide(s, decide_cells, &p);
     if (rows)
         rows_stage(s, block, alone);
+    other_results(s, block);
     if (p.how != CELLS_AS_THEY_LIE && cells_marks(s, block, p.how, !alone))
         return;
     if (p.keeps)
