@@ -12,7 +12,8 @@
  *                transpositions, too; on CPUs interpolation in blocks of channels is of this kind
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
  *                also the calls behind an OUT_FUSABLE, if it is elementwise itself
- *   COMM_REDUCE  of rows takes what reads the rows, or their results, cell by cell
+ *   COMM_REDUCE  of rows takes what reads the rows, or their results, cell by cell; on CPUs
+ *                the last dimensions together are a row, too
  *   OPAQUE       takes nothing
  *
  * A producer is not joined to a consumer that reads its cells more than once (broadcasting,
@@ -233,18 +234,32 @@ static bool reads_again(const Node *n, const Node *user)
            elems_at_most(user->e->type) > elems_at_most(n->e->type);
 }
 
-/* A reduction of the last dimension alone, kept as 1. */
-static bool reduces_rows(const Expr *e)
+/* Threads of CPUs divide rows alone: of several dimensions there are as many as they need. */
+static bool may_share_rows(const Fuse *f, const Expr *e)
+{
+    const Target *t = f->c->target;
+
+    if (!t || stores_apart(t))
+        return false;
+    Machine m = machine_of(t);
+    return elems_at_most(e->type) >= limit_least_parts(&m);
+}
+
+/* A reduction of the last dimension, kept as 1; on CPUs of the last ones, as of an image. */
+static bool reduces_rows(const Fuse *f, const Expr *e)
 {
     const Type *in = call_arg(e, 0)->type, *out = e->type;
+    uint32_t    first = 0;
     int64_t     v;
 
     if (in->n != out->n || in->n == 0 || !type_dim(out, out->n - 1, &v) || v != 1)
         return false;
-    for (uint32_t i = 0; i + 1 < in->n; i++)
-        if (in->dims[i] != out->dims[i])
+    while (first + 1 < in->n && in->dims[first] == out->dims[first])
+        first++;
+    for (uint32_t i = first; i < in->n; i++)
+        if (!type_dim(out, i, &v) || v != 1)
             return false;
-    return true;
+    return first + 1 == in->n || may_share_rows(f, e);
 }
 
 /* Behind a heavy call: cell by cell, and no second heavy call in the kernel.  A transposition is
@@ -259,18 +274,19 @@ static bool fits_heavy(const Fuse *f, const Node *n, Node *p)
 }
 
 /* Behind the reduction r. */
-static bool fits_reduction(const Expr *r, Node *group, Node *p)
+static bool fits_reduction(const Fuse *f, const Expr *r, Node *group, Node *p)
 {
     const Type *rows = call_arg(r, 0)->type;
     Node       *root = find(p);
-    bool        row = reduces_rows(r);
+    bool        row = reduces_rows(f, r);
 
     if (root != group && root->group_kind == FUSE_COMM_REDUCE)
-        row &= reduces_rows(root->anchor->e) && same_dims(call_arg(root->anchor->e, 0)->type, rows);
+        row &=
+            reduces_rows(f, root->anchor->e) && same_dims(call_arg(root->anchor->e, 0)->type, rows);
     else if (root != group && root->group_kind > FUSE_BROADCAST)
         return false;
     if (p->kind == FUSE_COMM_REDUCE)
-        return row && reduces_rows(p->e) && same_dims(call_arg(p->e, 0)->type, rows);
+        return row && reduces_rows(f, p->e) && same_dims(call_arg(p->e, 0)->type, rows);
     return p->kind <= FUSE_BROADCAST &&
            (root == group || root->group_kind <= FUSE_BROADCAST || row) &&
            (same_dims(p->e->type, r->type) || (row && same_dims(p->e->type, rows)));
@@ -314,7 +330,7 @@ static bool path_fits(const Fuse *f, Node *n, FusionKind g, const NodeVec *path)
         Node *p = path->at[i];
 
         if (g == FUSE_OUT_FUSABLE   ? !fits_heavy(f, n, p)
-            : g == FUSE_COMM_REDUCE ? !fits_reduction(find(n)->anchor->e, find(n), p)
+            : g == FUSE_COMM_REDUCE ? !fits_reduction(f, find(n)->anchor->e, find(n), p)
                                     : !fits_light(n, g, p))
             return false;
     }

@@ -169,8 +169,17 @@ static void use_prim(void *user, const Prim *p)
         u->here = true, u->readers++;
 }
 
+static double block_cells(const Stmt *b)
+{
+    double n = 1;
+
+    for (uint32_t i = 0; i < b->u.block.nspatial; i++)
+        n *= (double)atom_usual(b->u.block.iter[i]);
+    return n;
+}
+
 /* An exponential or the like that several stages read: computed once, kept in L1.  A quotient or a
- * logarithm a row that a stage of more dimensions reads: one instead of one a cell.  Formulas of
+ * logarithm a row that a stage of more cells reads: one instead of one a cell.  Formulas of
  * rows that are shorter than a vector, where the sums would compute them in parts of one. */
 static bool worth_keeping(Sched *s, const Stmt *b, const Stmt *last)
 {
@@ -180,7 +189,8 @@ static bool worth_keeping(Sched *s, const Stmt *b, const Stmt *last)
     stmt_visit(b, &(TirVisit){.user = &own, .prim = use_prim});
     stmt_visit(s->f->body, &(TirVisit){.user = &all, .enter = enter_block, .prim = use_prim});
     return (own.math && (all.readers > 1 || wide_lanes(s, b->u.block.name))) ||
-           ((own.math || v->kind == PRIM_DIV) && b->u.block.nspatial < last->u.block.nspatial);
+           ((own.math || v->kind == PRIM_DIV) &&
+            (b->u.block.nspatial < last->u.block.nspatial || block_cells(b) < block_cells(last)));
 }
 
 /* Dimensions of a stage's result that are its own, behind those that it shares, as one line. */
