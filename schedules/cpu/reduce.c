@@ -360,7 +360,15 @@ void vector_sum(Sched *s, const char *block, int64_t chains)
         return;
     if (n % width)
         try_step(s, "partition %%%s.o0 at %lld", block, (long long)(n / width));
-    try_step(s, "vectorize %%%s.p0", block);
+    /* A mask of several vectors LLVM takes apart number by number; of these all but one are wholly
+     * on or off. */
+    if (n % width && width > lanes &&
+        try_step(s, "split %%%s.p0 by %lld -> %%%s.q0, %%%s.v0", block, (long long)lanes, block,
+                 block) &&
+        try_step(s, "vectorize %%%s.v0", block))
+        try_step(s, "unroll %%%s.q0", block);
+    else
+        try_step(s, "vectorize %%%s.p0", block);
     if (n / width > 1 && n / width <= limit_row_rounds(&m))
         try_step(s, "unroll %%%s.o0", block);
     for (int level = 1; width > LEAST_LANES; level++) {
