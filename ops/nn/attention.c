@@ -14,7 +14,8 @@
  *     %out               = %context / %sum
  *
  * A row all of whose scores are -inf is NaN, as that of a softmax.  %keys and %values are copies,
- * for schedules to lay out as the products read them.
+ * for schedules to lay out as the products read them.  With out_dtype="f32" operands of 16 bits
+ * give scores, sums and a result of 32: the copies widen them, and queries have one, too.
  *
  * With chunk=32 the keys come 32 at a time (online softmax): so few scores of a row are there at
  * once, and what was summed before is scaled down where a larger score comes.
@@ -95,6 +96,7 @@ const Type *rel_attention(Ctx *c, Loc loc, const void *attrs, const Type *const 
     const Type              *t[3];
     const Idx               *dims[TE_MAX_AXES];
     int64_t                  one;
+    DType                    dtype;
 
     if (!rel_tensors(c, loc, in, nin))
         return NULL;
@@ -104,6 +106,11 @@ const Type *rel_attention(Ctx *c, Loc loc, const void *attrs, const Type *const 
                         MAX_CHUNK);
     if (n < 2 || n > TE_MAX_AXES - 1 || !dtype_is_float(in[QUERY]->dtype))
         return error_at(c, E_TYPE, loc, "attention of %s", type_text(c, in[QUERY]));
+    if (!rel_dtype(c, loc, a->out_dtype, in[QUERY]->dtype, &dtype))
+        return NULL;
+    if (!dtype_is_float(dtype) || dtype.bits < in[QUERY]->dtype.bits)
+        return error_at(c, E_TYPE, loc, "attention of %s as %s", dtype_text(c, in[QUERY]->dtype),
+                        a->out_dtype);
     for (uint32_t i = 0; i < 3; i++) {
         if (!rel_rank(c, loc, in[i], n, "queries, keys and values") ||
             !rel_same_dtype(c, loc, in[QUERY], in[i]) ||
@@ -125,11 +132,11 @@ const Type *rel_attention(Ctx *c, Loc loc, const void *attrs, const Type *const 
     for (uint32_t i = 0; i < n; i++)
         dims[i] = t[QUERY]->dims[i];
     dims[n - 1] = t[KEY]->dims[n - 2];
-    const Type *scores = rel_tensor(c, loc, in[QUERY]->dtype, n, dims);
+    const Type *scores = rel_tensor(c, loc, dtype, n, dims);
     if (!scores || (nin > MASK && !mask_fits(c, loc, in[MASK], scores)))
         return NULL;
     dims[n - 1] = t[VALUE]->dims[n - 1];
-    const Type *out = rel_tensor(c, loc, in[QUERY]->dtype, n, dims);
+    const Type *out = rel_tensor(c, loc, dtype, n, dims);
     return out ? ordered(c, out, a->axes_out) : NULL;
 }
 
@@ -140,7 +147,8 @@ typedef struct {
     const Tensor *const  *in;
     uint32_t              n; /* dimensions */
     DType                 dtype;
-    const Type           *t[3]; /* of the operands, in order */
+    const Type           *t[3];    /* of the operands, in order */
+    const Tensor         *queries; /* of the scores' type, in order; NULL: they are so */
 } Attention;
 
 /* Axes of a definition: those of the operand's leading dimensions, then two that are named. */
@@ -211,8 +219,24 @@ static const Tensor *copy_of(const Attention *s, uint32_t i, const Idx *keys)
     if (key)
         at[n - 2] = a.at[n - 1], at[n - 1] = a.at[n - 2];
     return te_compute(s->c, key ? "keys" : "values", s->dtype, a,
-                      prim_select(s->c, pred_prim(s->c, there), operand_at(s, i, at),
+                      prim_select(s->c, pred_prim(s->c, there),
+                                  prim_cast(s->c, s->dtype, operand_at(s, i, at)),
                                   prim_num(s->c, s->dtype, 0)));
+}
+
+/* Queries of fewer bits than the scores, as those. */
+static const Tensor *widened_queries(const Attention *s)
+{
+    const Type *t = s->t[QUERY];
+    Axes        a = axes_like(s, t, "m", t->dims[s->n - 2], "k", t->dims[s->n - 1]);
+
+    return te_compute(s->c, "queries", s->dtype, a,
+                      prim_cast(s->c, s->dtype, operand_at(s, QUERY, a.at)));
+}
+
+static const Prim *query_at(const Attention *s, const Idx *const *at)
+{
+    return s->queries ? te_at(s->c, s->queries, at) : operand_at(s, QUERY, at);
 }
 
 /* A score at [.., m, n], as the softmax sees it. */
@@ -327,9 +351,8 @@ static const Tensor *chunk_scores(const Online *o)
 
     memcpy(at, o->k->outer.at, (n - 1) * sizeof *at);
     at[n - 1] = k.at[0];
-    each_sum(
-        o, score, own, COMB_SUM, k,
-        prim_mul(c, operand_at(s, QUERY, at), cell_of(s, o->keys, &o->k->outer, k.at[0], key)));
+    each_sum(o, score, own, COMB_SUM, k,
+             prim_mul(c, query_at(s, at), cell_of(s, o->keys, &o->k->outer, k.at[0], key)));
     own = reduced(c, "j", o->chunk);
     key = idx_add(c->arith, idx_mulc(c->arith, o->k->t, s->a->chunk), own.at[0]);
     at[n - 1] = key;
@@ -431,10 +454,12 @@ bool te_attention(Ctx *c, const OpCall *call, const Tensor *const *in, const Ten
 {
     const AttentionAttrs *attrs = call->attrs;
     uint32_t              n = call->in[QUERY]->n;
-    Attention             s = {c, call, attrs, in, n, call->in[QUERY]->dtype, {0}};
+    Attention             s = {c, call, attrs, in, n, call->out[0]->dtype, {0}, NULL};
 
     for (uint32_t i = 0; i < 3; i++)
         s.t[i] = ordered(c, call->in[i], axes_of_operand(attrs, i));
+    if (!dtype_eq(s.dtype, call->in[QUERY]->dtype))
+        s.queries = widened_queries(&s);
     if (attrs->chunk)
         return attention_by_chunks(&s, call, out);
     const Type *q = s.t[QUERY];
@@ -447,9 +472,9 @@ bool te_attention(Ctx *c, const OpCall *call, const Tensor *const *in, const Ten
     for (uint32_t i = 0; i + 1 < n; i++)
         at[i] = a.at[i];
     at[n - 1] = r.at[0];
-    const Tensor *score = te_reduce(
-        c, "score", s.dtype, a, COMB_SUM, r,
-        prim_mul(c, operand_at(&s, QUERY, at), cell_of(&s, keys, &a, r.at[0], a.at[n - 1])));
+    const Tensor *score =
+        te_reduce(c, "score", s.dtype, a, COMB_SUM, r,
+                  prim_mul(c, query_at(&s, at), cell_of(&s, keys, &a, r.at[0], a.at[n - 1])));
     const Tensor *masked = masked_scores(&s, score);
 
     a = axes_like(&s, q, "m", M, NULL, NULL), r = reduced(c, "n", N);

@@ -242,6 +242,10 @@ void sched_attention(Sched *s)
     step(s, "compute_at max %%exp.m");
     if (!z.by_stage) {
         step(s, "compute_at score %%%s", part);
+        if (sched_block(s, "queries")) {
+            step(s, "compute_at queries %%%s", part);
+            step(s, "set_scope %%queries private");
+        }
         step(s, "set_scope %%score private");
         step(s, "set_scope %%exp private");
     }
@@ -264,6 +268,8 @@ void sched_attention(Sched *s)
     else if (!tiny)
         step(s, "parallel %%%s", z.by_head ? head : part);
     copy_marks(s, "keys", !z.by_head && !tiny);
+    if (sched_block(s, "queries"))
+        vector_marks(s, "queries");
     vector_sum(s, "max", best_sums(s, "max", true));
     exp_marks(s, &z);
     if (try_step(s, "cache_write sum reg at %%sum.m"))

@@ -23,6 +23,11 @@ def normalization():
     case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [F(2, 3, 7), F(7), F(7)], ln, 1e-5)
     case("nn.layer_norm", "nn.layer_norm(%0, %1, %2, axis=1)", [F(2, 3, 4), F(3, 4), F(3, 4)], lambda x, g, b: ln(x, g, b, 1), 1e-5)
     case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [F(37, 6), F(6), F(6)], ln, 1e-5)
+    # data of 16 bits, as they are and as f32; a result of 16 bits, within the rounding of its largest numbers
+    case("nn.layer_norm", 'nn.layer_norm(%0, %1, %2, out_dtype="f32")', [In("f16", 5, 40), F(40), F(40)], ln, 1e-5)
+    half = lambda *a: ln(*a).astype(np.float16)
+    case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [In("f16", 5, 40), F(40), F(40)], half, 2e-3)
+    case("nn.layer_norm", 'nn.layer_norm(%0, %1, %2, out_dtype="f16")', [F(3, 37), F(37), F(37)], half, 2e-3)
 
     def softmax(x, axis, log=False):
         x = x.astype(np.float64)
@@ -237,6 +242,11 @@ def attention():
     one(F(1, 10, 2, 8), F(1, 24, 2, 8), F(1, 24, 2, 12), F(1, 1, 10, 24), ", scale=0.35, axes_q=[0, 2, 1, 3], axes_k=[0, 2, 1, 3], "
         "axes_v=[0, 2, 1, 3], axes_out=[0, 2, 1, 3], chunk=32", scale=0.35, axes=((0, 2, 1, 3),) * 4)
     one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_), ", fill=-3.0, chunk=4", fill=-3.0)
+    # operands of 16 bits, scores and sums of 32: all keys at once, and by chunks
+    for chunk in ("", ", chunk=16"):
+        H = [In("f16", 2, n, 3, 16) for n in (11, 37, 37)]
+        one(*H, F(11, 37), f', scale=0.35, axes_q=[0, 2, 1, 3], axes_k=[0, 2, 1, 3], axes_v=[0, 2, 1, 3]{chunk}, out_dtype="f32"', scale=0.35,
+            axes=((0, 2, 1, 3),) * 3 + (None,))
 
 
 def lstm():

@@ -1,7 +1,7 @@
 #!/bin/sh
 # launches.sh <tvmcc> <source> <work>: how many launches networks take on a device, and how much of the text that is
 # shipped for it is blanks, at most a tenth.  Padding, activations, residual
-# sums and transpositions take none of their own.  ResNet-50 is written here, with weights that are all alike; the
+# sums and transpositions take none of their own; with mixed precision neither do casts.  ResNet-50 is written here, with weights that are all alike; the
 # face detector, of 36 kernels on CPUs, is one of ../shared (skipped, saying so, where that is absent).
 tvmcc=$1 model=$2/../shared/models/onnx/ultraface-slim-320/model.onnx work=$3/launches
 mkdir -p "$work" && cd "$work" || exit 2
@@ -16,6 +16,29 @@ at_most() { # limit, file
     echo "$2: $((all - ink)) blanks of $all"
     [ "$ink" -gt 10000 ] && [ $(((all - ink) * 10)) -le "$all" ] || exit 1
 }
+
+# A layer of a transformer: three products, attention, a product, a norm, two products, a norm; and one before it.
+{
+    for w in q:0.01 k:0.02 v:0.03 o:0.04; do echo "const @${w%:*}: Tensor[(256, 256), f32] = splat(${w#*:})"; done
+    echo 'const @n: Tensor[(256), f32] = splat(0.5)'
+    echo 'const @f: Tensor[(1024, 256), f32] = splat(0.01)'
+    echo 'const @g: Tensor[(256, 1024), f32] = splat(0.01)'
+    echo 'fn @main(%x: Tensor[(1, 64, 256), f32]) {'
+    echo '  %0 = nn.layer_norm(%x, const @n, const @n);'
+    for w in q k v; do
+        echo "  %$w = transpose(reshape(nn.bias_add(nn.dense(%0, const @$w), const @n, axis=2), newshape=[1, 64, 4, 64]), axes=[0, 2, 1, 3]);"
+    done | sed 's/%q/%1/; s/%k/%2/; s/%v/%3/'
+    echo '  %4 = nn.softmax(multiply(nn.batch_matmul(%1, %2), 0.125));'
+    echo '  %5 = transpose(nn.batch_matmul(%4, %3, transpose_b=false), axes=[0, 2, 1, 3]);'
+    echo '  %6 = add(nn.dense(reshape(%5, newshape=[1, 64, 256]), const @o), %0);'
+    echo '  %7 = nn.layer_norm(%6, const @n, const @n);'
+    echo '  %8 = add(nn.dense(sigmoid(nn.dense(%7, const @f)), const @g), %7);'
+    echo '  nn.layer_norm(%8, const @n, const @n)'
+    echo '}'
+} >layer.relay
+n=$("$tvmcc" layer.relay --mixed-precision --target=opencl --emit=tir -o - | grep -c '  launch @')
+echo "layer.relay, mixed precision: $n launches, at most 10"
+[ "$n" -gt 0 ] && [ "$n" -le 10 ] || exit 1
 
 # conv(x, in, out, kernel, stride, what is done with it)
 awk '
