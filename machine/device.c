@@ -43,10 +43,11 @@ int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
     return panels * t->bytes + sums * t->sum_bytes;
 }
 
-double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
+double device_chunk_cycles(const Machine *m, const DeviceTile *t, double waits, double all,
+                           double own)
 {
     if (t->stages < 2)
-        return fmax(all, m->unit_wait + own) + 2 * DEVICE_MEET;
+        return fmax(all, waits * m->unit_wait + own) + 2 * DEVICE_MEET;
     return fmax(all, fmax(own, m->unit_wait / (double)(t->stages - 1))) + DEVICE_MEET;
 }
 
@@ -59,12 +60,19 @@ double device_blocks_held(const Machine *m, double threads, double regs, double 
     return held < 1 ? 1 : floor(held);
 }
 
+/* All threads copy the same step of the window at a time, which takes them constants to find. */
+static bool walks_window(const DeviceTile *t)
+{
+    return t->chunk % t->window == 0 && t->chunk / t->window * t->bm % device_tile_threads(t) == 0;
+}
+
 /* Instructions that copy a step of both panels, but for what is made there. */
 static double copies(const DeviceTile *t)
 {
     double wide = t->wide > 1 ? (double)t->wide : 1;
+    double each = t->window && !walks_window(t) ? DEVICE_GATHER : DEVICE_COPY;
 
-    return (t->gathered ? DEVICE_GATHER : DEVICE_COPY) * (double)t->bm / (t->keeps_m ? 1 : wide) +
+    return each * (double)t->bm / (t->keeps_m ? 1 : wide) +
            DEVICE_COPY * (double)t->bn / (t->keeps_n ? 1 : wide);
 }
 
@@ -77,6 +85,22 @@ static double join(const Machine *m, const DeviceTile *t)
         return 0;
     return 2 * DEVICE_MEET + 2 * fmax(numbers * (double)t->sum_bytes / m->shared_rate,
                                       numbers / (double)m->unit_issue);
+}
+
+/* How often a thread waits for numbers that it copies through its registers: for all that are
+ * written out at once. */
+static double copy_waits(const Machine *m, const DeviceTile *t)
+{
+    double threads = (double)device_tile_threads(t), chunk = (double)t->chunk, waits = 0;
+
+    for (int side = 0; side < 2; side++) {
+        double rounds = ceil((double)(side ? t->bn : t->bm) * chunk / threads);
+        if (side ? t->keeps_n : t->keeps_m)
+            waits += rounds <= (double)limit_gpu_filling(m)
+                         ? 1
+                         : ceil(rounds / (double)limit_gpu_written(m));
+    }
+    return fmax(waits, 1);
 }
 
 double device_tile_cycles(const Machine *m, const DeviceTile *t)
@@ -106,10 +130,11 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     /* Blocks side by side hide what each waits for before a chunk, and that a thread takes one
      * instruction after the other. */
     step = fmax(step, numbers * bytes / m->unit_rate);
-    double turns = (double)m->unit_issue / (double)m->unit_macs; /* of a warp's multiply-add */
-    double own = fmax(step, (macs * turns + loads) / groups + copies(t) / threads);
-    double chunk =
-        device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
+    double turn = fmax(m->unit_turn, (double)m->unit_issue / (double)m->unit_macs);
+    double own = fmax(step, (macs * turn + loads * m->unit_turn) / groups +
+                                copies(t) * m->unit_turn / threads);
+    double chunk = device_chunk_cycles(m, t, copy_waits(m, t), held * step * (double)t->chunk,
+                                       own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait + held * join(m, t)) + stores;

@@ -8,7 +8,7 @@ enum {
     DEVICE_OTHER_REGS = 20, /* of a thread: addresses, counters and what was just loaded */
     DEVICE_MEET = 30,       /* cycles of a barrier */
     DEVICE_COPY = 4,        /* instructions that copy a number to shared memory */
-    DEVICE_GATHER = 16,     /* ... of a window, whose rows and columns are found for each */
+    DEVICE_GATHER = 20,     /* ... of a window, whose rows and columns are found for each */
     DEVICE_SECTOR = 32, /* bytes that memory moves at least, of a line (CUDA's programming guide) */
     DEVICE_ROWS_APART = 2 /* rounds of a load of shared memory by threads of two rows */
 };
@@ -20,8 +20,10 @@ double device_blocks_held(const Machine *m, double threads, double regs, double 
 /* Registers of a thread for what waits there until a chunk is done. */
 int64_t device_kept(const DeviceTile *t, int64_t threads);
 /* From one chunk to the next, of so many cycles of the core's units for all blocks that it holds
- * and of a block alone: it waits for a copy before each, or has begun it one or more chunks before.
+ * and of a block alone: it waits for a copy before each, so often, or has begun it one or more
+ * chunks before.
  */
-double device_chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own);
+double device_chunk_cycles(const Machine *m, const DeviceTile *t, double waits, double all,
+                           double own);
 
 #endif

@@ -55,7 +55,7 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
      * there are of these leaves idle. */
     double own = fmax(step, unit * fmax(1, (double)(m->unit_issue / m->warp) / warps));
     double chunk =
-        device_chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
+        device_chunk_cycles(m, t, 1, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * 4 / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;

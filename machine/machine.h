@@ -344,7 +344,7 @@ typedef struct {
     int64_t wide;      /* numbers that are copied at a time, of what is not kept; 0: one */
     int64_t made;      /* multiply-adds that make a number of the rows' panel; 0: it is copied */
     int64_t stages;    /* chunks that shared memory holds, to copy ahead; 0: one */
-    bool    gathered;  /* what is copied of the rows' panel are cells of windows */
+    int64_t window;    /* steps of the windows whose cells the rows' panel has; 0: it has none */
     int64_t groups;    /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
 } DeviceTile;

@@ -146,35 +146,75 @@ static bool comes_before(const Term *a, const Term *b)
     return strcmp(a->text, b->text) < 0;
 }
 
+/* Of c*a + d*(a/k) the remainder of a where that leaves less of a/k, above all nothing: compilers
+ * see that all of it is a multiple of c, and load cells that lie side by side at once. */
+static void find_remainders(const Idx *i, int64_t *coef, int64_t *remainder)
+{
+    for (uint32_t n = 0; n < i->nterms; n++) {
+        const Atom *div = i->t[n].atom, *of;
+
+        if (div->kind != ATOM_DIV || div->a->lo < 0 || !idx_is_atom(div->a, &of))
+            continue;
+        for (uint32_t m = 0; m < i->nterms; m++) {
+            int64_t whole, left;
+            if (i->t[m].atom != of || remainder[m] || !checked_mul(coef[m], div->k, &whole) ||
+                !checked_add(coef[n], whole, &left) || most_of(left) >= most_of(coef[n]))
+                continue;
+            remainder[m] = div->k;
+            coef[n] = left;
+        }
+    }
+}
+
+static bool is_power(int64_t n)
+{
+    return n > 0 && !(n & (n - 1));
+}
+
 /* The order in which atoms were made is not to be seen: for people the largest steps first, for
  * compilers what does not change in the inner loops, which they need not look for then. */
-static Term *terms_of(Clike *x, const Idx *i)
+static Term *terms_of(Clike *x, const Idx *i, uint32_t *nterms)
 {
-    Term *t = NEW_ARRAY(x->c->arena, Term, i->nterms + 1);
+    Term    *t = NEW_ARRAY(x->c->arena, Term, i->nterms + 1);
+    int64_t *coef = NEW_ARRAY(x->c->scratch, int64_t, i->nterms + 1),
+            *remainder = NEW_ARRAY(x->c->scratch, int64_t, i->nterms + 1);
+    uint32_t last = 0;
 
+    for (uint32_t n = 0; n < i->nterms; n++)
+        coef[n] = i->t[n].coef;
+    find_remainders(i, coef, remainder);
     for (uint32_t n = 0; n < i->nterms; n++) {
         StrBuf text = strbuf(x->c->arena);
 
+        if (!coef[n])
+            continue;
+        str_add(&text, remainder[n] ? "(" : "");
         print_atom(x, i->t[n].atom, &text);
+        if (is_power(remainder[n]))
+            str_printf(&text, " & %lld)", (long long)remainder[n] - 1);
+        else if (remainder[n])
+            str_printf(&text, "%%%lld)", (long long)remainder[n]);
         /* What is a number in the end comes last, too: loads and stores add one for nothing. */
-        t[n] = (Term){i->t[n].coef, text.at, x->d->taken ? 0 : depth_of(x, i->t[n].atom) - 1};
-        for (uint32_t k = n; k && comes_before(&t[k], &t[k - 1]); k--) {
+        t[last] = (Term){coef[n], text.at, x->d->taken ? 0 : depth_of(x, i->t[n].atom) - 1};
+        for (uint32_t k = last++; k && comes_before(&t[k], &t[k - 1]); k--) {
             Term swap = t[k];
             t[k] = t[k - 1];
             t[k - 1] = swap;
         }
     }
+    *nterms = last;
     return t;
 }
 
 void clike_index(Clike *x, const Idx *i, StrBuf *s)
 {
-    bool  one = i->nterms == 1 ? !i->c0 && i->t[0].coef == 1 : !i->nterms && i->c0 >= 0;
-    Term *t = terms_of(x, i);
+    uint32_t nterms;
+    Term    *t = terms_of(x, i, &nterms);
+    bool     one = nterms == 1 ? !i->c0 && t[0].coef == 1 : !nterms && i->c0 >= 0;
 
     if (!one)
         str_add(s, "(");
-    for (uint32_t n = 0; n < i->nterms; n++) {
+    for (uint32_t n = 0; n < nterms; n++) {
         if (n)
             str_add(s, t[n].coef < 0 ? " - " : " + ");
         else if (t[n].coef < 0)
@@ -183,9 +223,9 @@ void clike_index(Clike *x, const Idx *i, StrBuf *s)
             str_printf(s, "%llu*", (unsigned long long)most_of(t[n].coef));
         str_add(s, t[n].text);
     }
-    if (i->nterms && i->c0)
+    if (nterms && i->c0)
         str_printf(s, i->c0 < 0 ? " - %llu" : " + %llu", (unsigned long long)most_of(i->c0));
-    else if (!i->nterms)
+    else if (!nterms)
         str_printf(s, "%lld", (long long)i->c0);
     if (!one)
         str_add(s, ")");

@@ -86,6 +86,7 @@ enum { TILE_PARTS = 7, TILE_SIDES = 6, TILE_GROUPS = 5 }; /* powers of 2 that ar
 typedef struct {
     DeviceTile of;    /* its sizes, */
     bool       whole; /* whether the sum cannot be made in parts, */
+    bool       words; /* whether bytes come four at a time, whose chunks end with the sum, */
     int64_t    first; /* and rounds of the sum's first loop: given */
     uint32_t   nsum;  /* loops of the sum, and their rounds: of the others given, */
     int64_t    sum[MAX_LOOPS];

@@ -284,11 +284,28 @@ static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
+/* The steps of a window outside: where channels and cells fill whole rounds of the threads, a
+ * thread has the same step as all others, and where its numbers lie differs by constants from round
+ * to round. `outer` loops of k are around the channels. */
+static void window_first(Sched *s, const char *name, uint32_t outer, const Loops *k,
+                         const Loops *thread)
+{
+    StrBuf order = strbuf(s->c->scratch);
+
+    for (uint32_t i = outer + 1; i < k->n; i++)
+        str_printf(&order, "%%%s.shared.a%u, ", name, i);
+    for (uint32_t i = 0; i <= outer; i++)
+        str_printf(&order, "%%%s.shared.a%u, ", name, i);
+    for (uint32_t i = 0; i < thread->n; i++)
+        str_printf(&order, i ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", name, k->n + i);
+    step(s, "reorder %s", order.at);
+}
+
 /* The operand's part of a chunk in shared memory.  Quad not 0: its steps of the sum lie side by
  * side; `wide`: it comes 16 bytes at a time.  Four bytes that are multiplied together are a word.
  */
-static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
-                  char side, int64_t quad, bool wide, const char *at)
+static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, uint32_t outer,
+                  const Loops *rows, char side, int64_t quad, bool wide, const char *at)
 {
     const char *name = o->tensor->name;
     Loops       thread = {0}, cells;
@@ -308,6 +325,8 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     }
     if (quad)
         transpose_copy(s, name, k->n, &thread, quad, p->words ? WORD : 1);
+    else if (k->n > outer + 1 && !p->words && !(p->first && o == &p->a))
+        window_first(s, name, outer, k, &thread);
     if (p->words)
         step(s, "vectorize %%%s.shared.a%u", name, k->n + thread.n);
     if (wide)
@@ -409,10 +428,10 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
     for (int i = 0; i < 2; i++)
         if ((i == 0) != first_b)
-            stage(s, p, &p->a, &copied, &mrows, 'm', p->a_along_k ? plan->quad : 0,
+            stage(s, p, &p->a, &copied, group.n, &mrows, 'm', p->a_along_k ? plan->quad : 0,
                   !plan->t.keeps_m, at);
         else
-            stage(s, p, &p->b, &copied, &nrows, 'n', p->b_along_k ? plan->quad : 0,
+            stage(s, p, &p->b, &copied, group.n, &nrows, 'n', p->b_along_k ? plan->quad : 0,
                   !plan->t.keeps_n, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
@@ -538,12 +557,15 @@ static void tiles(Sched *s, Product p, bool words)
     p.b_along_k = p.b_along_k && !moved;
     plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
     plan.whole = p.first || p.group;
+    plan.words = p.words;
     plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
     plan.first = plan.sum[0];
+    plan.of.window = 1;
     for (uint32_t i = 1; i < p.k.n; i++)
-        plan.of.gathered = plan.of.gathered || plan.sum[i] > 1;
+        plan.of.window *= plan.sum[i];
+    plan.of.window = plan.of.window > 1 ? plan.of.window : 0;
     sched_decide(s, decide_tile, &plan);
     if (s->refusal)
         return;

@@ -44,11 +44,12 @@ static double tile_cycles(const Machine *m, DeviceTile t)
     return least;
 }
 
-/* ... with the chunk that suits it. */
+/* ... with the chunk that suits it; one that walks the window will be found. */
 static double best_cycles(const Machine *m, DeviceTile t)
 {
     double least = NAN;
 
+    t.window = 0;
     for (t.chunk = t.groups * limit_gpu_chunk(m); t.chunk >= t.groups * limit_gpu_least_chunk(m);
          t.chunk /= 2)
         least = fmin(least, tile_cycles(m, t));
@@ -126,7 +127,7 @@ static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTil
                 (f == 1 || t.chunk > t.groups * limit_gpu_chunk(m))) /* 1: the loop inside, whole */
                 continue;
             t.tested = d->sum[i] % f != 0;
-            if (t.tested && (f & (f - 1) || f < limit_gpu_least_chunk(m)))
+            if (t.tested && (d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
                 continue;
             if (t.groups > 1 && (t.tested || f % t.groups))
                 continue;
