@@ -18,8 +18,9 @@
  *
  * A producer is not joined to a consumer that reads its cells more than once (broadcasting,
  * resize): they would be computed as often.  Concatenations stand alone, or stay outside if
- * plan_views made them views; reshape, squeeze and expand_dims stay outside too.  Where kernels of
- * the target have so many tensors at most, no group has more.
+ * plan_views made them views; reshape, squeeze and expand_dims stay outside too (sink_views has
+ * them behind what may join a product).  Where kernels of the target have so many tensors at most,
+ * no group has more.
  *
  * What widens 8-bit integers (qnn.dequantize) or 16-bit floats (cast) to f32 is not the last call
  * of a kernel if the next one can begin with it, as less bytes are stored then; each reader has a
