@@ -698,6 +698,31 @@ static const Prim *make_cast(const Prim *const *in, const Idx *at, void *user)
     return prim_cast(c, dtype_lanes(*(DType *)user, in[0]->dtype.lanes), in[0]);
 }
 
+static const Prim *make_cast_of_product(const Prim *const *in, const Idx *at, void *user)
+{
+    (void)at;
+    return prim_cast(c, dtype_lanes(*(DType *)user, in[0]->dtype.lanes), prim_mul(c, in[0], in[1]));
+}
+
+/* f32 to i64 by shifts, where x86 has no instruction for it. */
+static void test_wide_casts(void)
+{
+    static const uint16_t lanes[] = {3, 4, 8, 16, 32};
+    DType                 to = DT_I64;
+
+    for (size_t k = 0; k < COUNT(lanes); k++) {
+        begin();
+        if (strstr(target("llvm")->triple, "x86")) {
+            compare1(target("llvm -mcpu=x86-64-v3"),
+                     elementwise(DT_F32, to, lanes[k], make_cast, &to), "cast to i64");
+            compare1(target("llvm -mcpu=x86-64-v3"),
+                     elementwise(DT_F32, to, lanes[k], make_cast_of_product, &to),
+                     "cast of products to i64");
+        }
+        end();
+    }
+}
+
 static void test_casts(void)
 {
     static const char *const targets[] = {"llvm", "llvm -mcpu=native"};
@@ -727,6 +752,7 @@ int main(void)
     RUN(test_masks);
     RUN(test_while);
     RUN(test_casts);
+    RUN(test_wide_casts);
     RUN(test_random);
     return check_result();
 }
