@@ -68,7 +68,7 @@ static const Instruction instructions[] = {
     [PRIM_SUB] = {OpISub, OpISub, 0, OpFSub},
     [PRIM_MUL] = {OpIMul, OpIMul, OpLogicalAnd, OpFMul},
     [PRIM_DIV] = {OpSDiv, OpUDiv, 0, OpFDiv},
-    [PRIM_REM] = {OpSRem, OpUMod, 0, OpFRem},
+    [PRIM_REM] = {OpSDiv, OpUMod, 0, OpFRem},
     [PRIM_AND] = {OpBitwiseAnd, OpBitwiseAnd, OpLogicalAnd, 0},
     [PRIM_OR] = {OpBitwiseOr, OpBitwiseOr, OpLogicalOr, 0},
     [PRIM_XOR] = {OpBitwiseXor, OpBitwiseXor, OpLogicalNotEqual, 0},
@@ -97,6 +97,17 @@ static SpvOp instruction_of(const Prim *p)
                                        : row->on_unsigned);
 }
 
+/* a / b or what it leaves.  Vulkan leaves open what remainders of negative numbers are (OpSRem,
+ * OpSMod), so that of signed numbers is a - a/b*b. */
+static uint32_t quotient(Gen *g, const Prim *p, SpvOp op, uint32_t a, uint32_t b)
+{
+    uint32_t type = spv_type(g->s, p->dtype), q = OP2(g, op, type, a, b);
+
+    if (p->kind != PRIM_REM || p->dtype.code != DT_INT)
+        return q;
+    return OP2(g, OpISub, type, a, OP2(g, OpIMul, type, q, b));
+}
+
 /* x/0 = 0, and the least number divided by -1 is itself. */
 static uint32_t divide(Gen *g, const Prim *p, SpvOp op, uint32_t a, uint32_t b)
 {
@@ -106,10 +117,10 @@ static uint32_t divide(Gen *g, const Prim *p, SpvOp op, uint32_t a, uint32_t b)
     int64_t  by = p->kids[1]->kind == PRIM_INT ? p->kids[1]->u.i : 0;
 
     if (by && (by != -1 || !sign))
-        return OP2(g, op, type, a, b);
+        return quotient(g, p, op, a, b);
     uint32_t none = OP2(g, OpIEqual, boolean(g), b, zero);
     uint32_t minus = sign ? OP2(g, OpIEqual, boolean(g), b, spv_int(g->s, t, -1)) : 0;
-    q = OP2(g, op, type, a, choose(g, t, sign ? either(g, none, minus) : none, one, b));
+    q = quotient(g, p, op, a, choose(g, t, sign ? either(g, none, minus) : none, one, b));
     if (sign)
         q = choose(g, t, minus, rest ? zero : cut(g, OP2(g, OpISub, type, zero, a), t), q);
     return choose(g, t, none, zero, q);
