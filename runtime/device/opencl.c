@@ -16,11 +16,13 @@ enum {
     CL_MEM_READ_WRITE = 1,
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_DEVICE_TYPE = 0x1000,
+    CL_DEVICE_SINGLE_FP_CONFIG = 0x101b,
     CL_DEVICE_MEMORY = 0x101f,
     CL_DEVICE_NAME = 0x102b,
     CL_DEVICE_VENDOR = 0x102c,
     CL_DEVICE_VERSION = 0x102f,
     CL_DEVICE_SHARES = 0x1035, /* its memory with the host */
+    CL_FP_EXACT_DIVIDE_SQRT = 1 << 7,
     CL_CONTEXT_DEVICES = 0x1081,
     CL_QUEUE_CONTEXT = 0x1090,
     CL_QUEUE_DEVICE = 0x1091,
@@ -32,6 +34,7 @@ enum {
     CL_PROFILING_END = 0x1283,
     MAX_PLATFORMS = 16,
     MAX_DEVICES = 16,
+    MAX_OPTIONS = 256,
     MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
 };
 #define CL_DEVICE_TYPE_ALL 0xffffffffu
@@ -198,6 +201,20 @@ static const char *name_version(OpenCl *cl, const char *source, size_t bytes, co
     return strncmp(version, "OpenCL 3.", 9) ? options : later;
 }
 
+/* Quotients and roots of f32 may be wrong by 2.5 and 3 units in the last place where a program does
+ * not ask for exact ones, which not every device has. */
+static const char *ask_for_exact(OpenCl *cl, const char *options, char room[MAX_OPTIONS])
+{
+    static const char exact[] = " -cl-fp32-correctly-rounded-divide-sqrt";
+    uint64_t          config = 0;
+
+    cl->clGetDeviceInfo(cl->device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL);
+    if (!(config & CL_FP_EXACT_DIVIDE_SQRT) || strlen(options) + sizeof exact > MAX_OPTIONS)
+        return options;
+    strcpy(room, options);
+    return strcat(room, exact);
+}
+
 static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_t bytes,
                               const char *options, void **module)
 {
@@ -206,10 +223,11 @@ static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_
     const uint8_t *binary = code;
     Handle         program;
     int32_t        rc = 0, status = 0;
+    char           room[MAX_OPTIONS];
 
     if (form == TVMCC_CODE_SOURCE) {
         program = cl->clCreateProgramWithSource(cl->context, 1, &source, &bytes, &rc);
-        options = name_version(cl, source, bytes, options);
+        options = ask_for_exact(cl, name_version(cl, source, bytes, options), room);
     } else {
         program = cl->clCreateProgramWithBinary(cl->context, 1, &cl->device, &bytes, &binary,
                                                 &status, &rc);

@@ -1,0 +1,52 @@
+/* By which options the runtime builds a program of the device that fake_opencl.c says. */
+#include "tvmcc/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST "-cl-std=CL1.2"
+#define EXACT " -cl-fp32-correctly-rounded-divide-sqrt"
+
+static int failures;
+
+static void check(const char *config, const char *version, uint32_t form, const char *text,
+                  const char *given, const char *want)
+{
+    size_t      bytes = (tvmrt_device_bytes(TVMCC_DEVICE_OPENCL) + 63) / 64 * 64;
+    void       *room = aligned_alloc(64, bytes), *module = NULL;
+    const char *why = "", *said = NULL;
+
+    setenv("FAKE_CL_CONFIG", config, 1);
+    setenv("FAKE_CL_VERSION", version, 1);
+    const tvmcc_device *d = tvmrt_device_open(TVMCC_DEVICE_OPENCL, room, bytes, &why);
+    if (d && d->module_load(d->self, form, text, strlen(text), given, &module) == TVMCC_E_DEVICE)
+        said = strchr(d->last_error(d->self), '\n');
+    if (!said || strcmp(said + 1, want) != 0) {
+        printf("config %s of %s, '%s': built by '%s', not '%s'\n", config, version, text,
+               said ? said + 1 : why, want);
+        failures++;
+    }
+    if (d)
+        tvmrt_device_close(d);
+    free(room);
+}
+
+int main(void)
+{
+    static const char plain[] = "kernel", dot[] = "#ifdef __opencl_c_x", one[] = "OpenCL 1.2 x",
+                      three[] = "OpenCL 3.0 x";
+    enum { SOURCE = TVMCC_CODE_SOURCE, BINARY = TVMCC_CODE_BINARY };
+    char many[300] = "-D";
+
+    memset(many + 2, 'x', sizeof many - 3);
+    check("0x3f", one, SOURCE, plain, LEAST, LEAST);
+    check("0x80", one, SOURCE, plain, LEAST, LEAST EXACT);
+    check("0xbf", three, SOURCE, plain, LEAST, LEAST EXACT);
+    check("0x80", three, SOURCE, dot, LEAST, "-cl-std=CL3.0" EXACT);
+    check("0x3f", three, SOURCE, dot, LEAST, "-cl-std=CL3.0");
+    check("0x80", one, SOURCE, plain, "", EXACT);
+    check("0x80", one, SOURCE, plain, many, many);   /* there is no room for more */
+    check("0x80", one, BINARY, plain, LEAST, LEAST); /* has been compiled */
+    return failures != 0;
+}
