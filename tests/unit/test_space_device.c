@@ -3,9 +3,11 @@
  * interpreter, which runs them thread by thread and reports races, barriers that not all threads
  * come to and accesses out of bounds.
  *
- *     test_space_device [kernel | random]
- *     SPACE_POINTS=20 SPACE_KERNELS=500 SPACE_EVERY=5 test_space_device
- *         more points of each, more random kernels (from SPACE_FROM on), of which each fifth is run
+ *     test_space_device [kernel | random | FILE.te]
+ *
+ * SPACE_POINTS says how many points of each there are, SPACE_KERNELS how many random kernels, from
+ * number SPACE_FROM on; each SPACE_EVERY-th point is run; 0: none, for kernels of models, as
+ * --emit=te writes them.
  *
  * Kernels are those of tests/schedules/space/, and random ones: convolutions with borders, strides,
  * dilation, groups, behind a depthwise one; products of matrices, and batches of them. */
@@ -167,19 +169,23 @@ static void check_kernel(const TeFunc *te, const Target *t, uint64_t number, uin
     Mem                want[MOST_PARAMS];
     const char        *why;
     const TirModule   *m;
+    uint32_t           every = number_of("SPACE_EVERY", 2);
 
     if (best->refusal) /* no kernel for that rule */
         return;
     note_choice(best, row);
-    fill_params(first, want, at);
-    CHECK(tir_eval(c, NULL, first, first->nparams, at, 0, NULL));
+    if (every) {
+        fill_params(first, want, at);
+        CHECK(tir_eval(c, NULL, first, first->nparams, at, 0, NULL));
+    }
     for (uint32_t i = 0; i < n; i++) {
         seed = number * 1000 + i;
         Sched *s = i ? point_of(te, t, row, any) : best;
 
         check_count++;
         why = code_of(s, t, &m);
-        if (!why && points++ % number_of("SPACE_EVERY", 1) == 0)
+        points++;
+        if (!why && every && points % every == 0)
             why = run_code(s, m, first, want);
         if (!why)
             continue;
@@ -350,6 +356,11 @@ static const char *wanted;
 
 static void test_files(void)
 {
+    if (wanted && str_ends(wanted, ".te")) {
+        for (uint32_t i = 0; check_all(wanted, (Bytes){0}, i, NULL, i); i++)
+            ;
+        return;
+    }
     for (uint32_t f = 0; f < COUNT(files); f++)
         for (uint32_t i = 0; check_all(files[f], (Bytes){0}, i, wanted, 1000 * f + i); i++)
             ;
@@ -357,7 +368,7 @@ static void test_files(void)
 
 static void test_random(void)
 {
-    uint32_t from = number_of("SPACE_FROM", 0), n = number_of("SPACE_KERNELS", 12);
+    uint32_t from = number_of("SPACE_FROM", 0), n = number_of("SPACE_KERNELS", 8);
 
     for (uint32_t i = from; i < from + n && (!wanted || !strcmp(wanted, "random")); i++) {
         Arena *own = arena_new(NULL);
