@@ -130,6 +130,18 @@ static const Prim *forward_load(Ctx *c, void *user, const Prim *p)
     return p->kind == PRIM_LOAD && p->u.load.buffer == f->tensor ? f->value : p;
 }
 
+/* An iterator that is a dimension's index, of as many cells as there are: it stays in its range,
+ * since cells of the tensor do. */
+static bool is_dimension(Ctx *c, const Buffer *b, const Idx *const *index, const Atom *iter)
+{
+    const Atom *a;
+
+    for (uint32_t d = 0; d < b->ndim; d++)
+        if (idx_is_atom(index[d], &a) && a == iter)
+            return !iter->lo && idx_addc(c->arith, atom_most(c->arith, iter), 1) == b->extent[d];
+    return false;
+}
+
 const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
 {
     Ctx         *c = w->c;
@@ -164,6 +176,8 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
             refuse(w, "'%s' would run in another round", b.name);
             return NULL;
         }
+        if (is_dimension(c, p->tensor, a.load, b.iter[i]))
+            continue;
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
         b.where = pred_and(A, c->arena, b.where, idx_sub(A, atom_most(A, b.iter[i]), bind[i]));
     }
