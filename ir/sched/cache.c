@@ -8,7 +8,12 @@
  *     alloc %conv.reg[p, ov, j]
  *       conv.load   reg = init where no chunk came before, else what the last chunk left
  *       conv        reg = reg + ..
- *       conv.save   tensor = reg */
+ *       conv.save   tensor = reg
+ *
+ *     cache_write conv.save shared at %blk
+ *
+ * A pointwise block may share its loops inside %blk with others: its tensor's part is complete at
+ * the end of %blk's body, and is saved there. */
 #include "ir/sched/impl.h"
 
 #include <string.h>
@@ -174,6 +179,26 @@ static const Prim *reg_load(Ctx *c, void *user, const Prim *p)
     return p->kind == PRIM_LOAD && p->u.load.buffer == u[0] ? prim_load(c, u[1], u[2]) : p;
 }
 
+/* The loops between hold other blocks: none of them touches the block's tensor, and each round
+ * writes cells of its own. */
+static bool saves_last(Work *w, uint32_t loop, uint32_t site, const Buffer *t)
+{
+    const char *name = block_at(w, site)->name, *outer = loop_at(w, loop)->var->name;
+    Sites       all = blocks_in(w, loop), loops = loops_around_site(w, loop, site);
+
+    for (uint32_t i = 0; i < all.n; i++) {
+        Access a = access_of(stmt_at(w, all.at[i]), t);
+        if (all.at[i] != site && (a.loads || a.stores || a.in_index))
+            return refuse(w, "'%s' in %%%s touches %%%s, too", block_at(w, all.at[i])->name, outer,
+                          t->name) != NULL;
+    }
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (loop_at(w, loops.at[i])->kind != LOOP_SPATIAL)
+            return refuse(w, "%%%s, between %%%s and '%s', is not spatial",
+                          loop_at(w, loops.at[i])->var->name, outer, name) != NULL;
+    return true;
+}
+
 static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope)
 {
     Ctx        *c = w->c;
@@ -187,10 +212,13 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
         return refuse(w, "'%s' is sequential", b.name);
     k.t = store->u.store.buffer;
     k.own = own_nest(w, loop, site);
-    if (loops_around_site(w, loop, k.own).n)
+    bool last = loops_around_site(w, loop, k.own).n;
+    if (last && !is_pointwise(s))
         return refuse(w, "loops between %%%s and '%s' hold other blocks",
                       loop_at(w, loop)->var->name, b.name);
-    Sites inner = loops_around_site(w, w->nest.at[k.own].parent, site);
+    if (last && !saves_last(w, loop, site, k.t))
+        return NULL;
+    Sites inner = loops_around_site(w, last ? loop : w->nest.at[k.own].parent, site);
     Sites every = loops_around_site(w, NO_SITE, site);
     for (uint32_t i = 0; i < inner.n; i++)
         if (loop_at(w, inner.at[i])->kind == LOOP_SPATIAL)
@@ -236,6 +264,14 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     b.has_init = false;
     store = stmt_store(c, k.reg, reg, value);
     const Stmt *now = stmt_block(c, b, 1, &store, s->loc);
+    if (last) {
+        const Stmt *at = stmt_at(w, loop);
+        edit(w, s, now);
+        parts[0] = body_with_edits(w, loop);
+        parts[1] = copy_nest(w, &k, "save", true);
+        edit(w, at, stmt_for(c, at->u.loop, stmt_alloc(c, k.reg, stmt_seq(c, 2, parts)), at->loc));
+        return w->f;
+    }
     for (uint32_t p = site; p != k.own;) { /* the loops between, as they are */
         p = w->nest.at[p].parent;
         now = stmt_with_kids(c, stmt_at(w, p), &now);
