@@ -390,11 +390,12 @@ typedef struct {
     const ClikeDialect *d;
 } Vectors;
 
-static bool has_vector(const void *user, DType vector)
+static bool has_vector(const void *user, DType vector, Scope scope)
 {
     const Vectors *v = user;
 
-    return v->d->vector && v->d->vector(v->c, vector);
+    return v->d->vector && (scope != SCOPE_SHARED || v->d->shared_wide) &&
+           v->d->vector(v->c, vector);
 }
 
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)

@@ -16,6 +16,8 @@ typedef struct ClikeDialect {
     /* "__global" and its kin, before a pointer's type; "": nothing. */
     const char *(*space)(Scope s, bool written);
     const char *shared; /* before memory that a block shares: "__local" */
+    /* 16 bytes of it, which begins on such a border, come in one access. */
+    bool shared_wide;
     /* Bytes of it that a kernel may declare, and what the memory is called that it is given instead
      * where it needs more; 0: it declares all. */
     int64_t     declares;

@@ -8,8 +8,9 @@
  * Rules write the cells of a thread out (schedules/gpu); what becomes one access is found
  * here, where all that is known of indices has been made of them.  Stores one after the other, to
  * cells side by side from a border on, as memory of devices and each tensor in it lie on one; loads
- * of such cells that are made in any case.  Where all cells choose by one condition, it chooses
- * among stores.  Arithmetic stays that of single numbers, so no bit changes. */
+ * of such cells that are made in any case, of memory that a block shares, too.  Where all cells
+ * choose by one condition, it chooses among stores.  Arithmetic stays that of single numbers, so no
+ * bit changes. */
 #include "backends/common/plain.h"
 
 enum { BORDER = 16, MOST_LANES = 4, MOST_GROUPS = 4, MOST_WIDE = 64 };
@@ -42,6 +43,14 @@ typedef struct {
     uint32_t n;
 } Loads;
 
+static bool is_param(const Wide *x, const Buffer *b)
+{
+    for (uint32_t i = 0; i < x->f->nparams; i++)
+        if (x->f->params[i].buffer == b)
+            return true;
+    return false;
+}
+
 /* Cells of memory that one access moves; 1: none do. */
 static uint16_t lanes_of(const Wide *x, const Buffer *b)
 {
@@ -49,12 +58,10 @@ static uint16_t lanes_of(const Wide *x, const Buffer *b)
     uint16_t lanes = bytes > BORDER / MOST_LANES ? (uint16_t)(BORDER / bytes) : MOST_LANES;
 
     if (b->ndim != 1 || b->dtype.lanes != 1 || dtype_is_bool(b->dtype) || lanes < 2 ||
-        !x->has(x->user, dtype_lanes(b->dtype, lanes)))
+        (b->scope != SCOPE_SHARED && !is_param(x, b)) ||
+        !x->has(x->user, dtype_lanes(b->dtype, lanes), b->scope))
         return 1;
-    for (uint32_t i = 0; i < x->f->nparams; i++)
-        if (x->f->params[i].buffer == b)
-            return lanes;
-    return 1;
+    return lanes;
 }
 
 /* ---- loads ----------------------------------------------------------------------------------------- */
@@ -215,7 +222,7 @@ static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
     if (!n || s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
         return false;
     *g = (Group){.first = d, .lanes = lanes_of(x, d->buffer)};
-    if (g->lanes < 2 || n < g->lanes ||
+    if (g->lanes < 2 || n < g->lanes || d->buffer->scope == SCOPE_SHARED ||
         !is_on_border(x->c, d->buffer, d->index, g->lanes * (int64_t)dtype_bytes(d->buffer->dtype)))
         return false;
     for (uint16_t k = 0; k < g->lanes; k++) {

@@ -239,10 +239,10 @@ static bool has_instruction(const void *user, IntrinId id)
     return k->f->target->intrin_ops[id] && gen_has_instruction(k->g, id);
 }
 
-static bool has_vector(const void *user, DType vector)
+static bool has_vector(const void *user, DType vector, Scope scope)
 {
     (void)user, (void)vector;
-    return true;
+    return scope != SCOPE_SHARED; /* LLVM joins those */
 }
 
 bool gen_kernel(Gen *g, const Func *f)

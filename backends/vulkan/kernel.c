@@ -375,10 +375,10 @@ static void finish(Gen *g, uint32_t function, uint32_t start)
     spv_entry(g->s, function, device_symbol(c, g->f->name), &g->interface);
 }
 
-static bool has_vector(const void *user, DType vector)
+static bool has_vector(const void *user, DType vector, Scope scope)
 {
     (void)user;
-    return vector.bits <= 32;
+    return vector.bits <= 32 && scope != SCOPE_SHARED;
 }
 
 bool vulkan_function(Spirv *s, const Func *f)
