@@ -8,16 +8,46 @@
  * those loads counts as if they waited for the unit. */
 enum { AMONG_EQUALS = 64 };
 
+/* Threads of a warp; cells of a thread whose loads come before its stores; bytes of a sum; banks of
+ * shared memory, of which rows begin in others, so far on. */
+enum { LANES = 32, AT_ONCE = 16, SUM = 4, BANKS = 32, APART = 8 };
+
 int64_t device_mma_warps(const DeviceTile *t)
 {
     return t->bm / t->tm * (t->bn / t->tn);
+}
+
+int64_t device_mma_staged(const DeviceTile *t)
+{
+    enum { MOST = 4 }; /* numbers of an access (backends/common/wide.c) */
+    int64_t cells = t->tm * t->tn / LANES;
+
+    for (int64_t n = MOST; n > 1; n /= 2)
+        if (t->run % n == 0 && cells % n == 0)
+            return t->run ? n : 0;
+    return t->run > 0;
+}
+
+int64_t device_mma_places(const DeviceTile *t)
+{
+    int64_t n = AT_ONCE / t->staged, rounds = t->tm * t->tn / LANES / t->staged;
+
+    while (rounds % n)
+        n--;
+    return n;
+}
+
+/* Sums in shared memory: rows are longer, so that four of them lie in different banks. */
+static int64_t staged_bytes(const DeviceTile *t)
+{
+    return t->staged ? t->bm * ((t->bn + BANKS - 1 - APART) / BANKS * BANKS + APART) * SUM : 0;
 }
 
 int64_t device_mma_bytes(const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
 
-    return stages * (t->bm + t->bn) * t->chunk * t->bytes;
+    return stages * (t->bm + t->bn) * t->chunk * t->bytes + staged_bytes(t);
 }
 
 /* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies; what is copied ahead
@@ -26,6 +56,34 @@ int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
     return (t->tm * t->tn + (t->tm + t->tn) * 8) / m->warp + DEVICE_OTHER_REGS +
            2 * device_kept(t, m->warp * device_mma_warps(t));
+}
+
+/* What moves of each cell where threads store so many side by side: whole sectors. */
+static double moved_bytes(double bytes, double together)
+{
+    return fmax(bytes, DEVICE_SECTOR / together);
+}
+
+/* From the sums to the result, for all blocks that a core holds: what moves; what passes shared
+ * memory, twice; and a wait for each round of loads of what is added, of two cells where threads
+ * store what they have. */
+static double store_part(const Machine *m, const DeviceTile *t, double held)
+{
+    enum { SIDE_BY_SIDE = 8, OWN = 2 };
+    double cells = (double)(t->bm * t->bn), own = (double)(t->tm * t->tn / LANES);
+    double run = t->run ? (double)t->run : 1, together = fmin(run, SIDE_BY_SIDE);
+    double rounds = own / OWN, shared = 0;
+
+    if (t->staged) {
+        together = fmin(run, (double)t->bn);
+        rounds = own / (double)(t->staged * device_mma_places(t));
+        shared = cells * SUM * 3 / m->shared_rate + DEVICE_MEET; /* loads meet in banks */
+    }
+    double moved = cells * moved_bytes((double)t->result_bytes, together);
+    if (t->added_bytes)
+        moved += cells * moved_bytes((double)t->added_bytes, together);
+    double waits = t->added_bytes ? rounds * m->unit_wait : 0;
+    return fmax(held * (moved / m->unit_rate + shared), waits);
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
@@ -57,6 +115,5 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     double chunk =
         device_chunk_cycles(m, t, 1, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
-    double stores = here * (double)(t->bm * t->bn) * 4 / m->unit_rate;
-    return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
+    return ceil(here / held) * (chunks * chunk + m->unit_wait + store_part(m, t, held));
 }

@@ -347,6 +347,10 @@ typedef struct {
     int64_t window;    /* steps of the windows whose cells the rows' panel has; 0: it has none */
     int64_t groups;    /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
+    int64_t staged; /* cells that a thread has side by side of sums that went through shared memory;
+                       0: it stores its own */
+    int64_t run;    /* cells of the result that lie side by side along columns; 0: not known */
+    int64_t result_bytes, added_bytes; /* of its cells; of what is loaded for each to add to it */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);
@@ -423,6 +427,10 @@ int64_t device_mma_warps(const DeviceTile *t);
 int64_t device_mma_bytes(const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
 double  device_mma_cycles(const Machine *m, const DeviceTile *t);
+/* How many cells side by side a thread may have of sums that go through shared memory (0: they
+ * cannot), and of how many places it takes such cells before it stores them. */
+int64_t device_mma_staged(const DeviceTile *t);
+int64_t device_mma_places(const DeviceTile *t);
 
 /* ---- placement.c ------------------------------------------------------------------------------ */
 

@@ -3,6 +3,7 @@
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
  *   tile.c       their tiles
  *   tensor.c     ... by instructions of warps
+ *   store.c      ... and how their sums become the result
  *   rows.c       softmax, norms, reductions: a block of threads a row
  *   attention.c  two products and the softmax between them, keys by chunks
  *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
@@ -74,6 +75,10 @@ typedef struct {
 /* Bytes of a word: a step of a sum multiplies so many, where the target adds their products (dot4);
  * cells of shared memory are stored so many at once. */
 enum { WORD = 4 };
+/* How the result of a product by instructions of warps lies along its columns, and what is added to
+ * each cell; and its sums by way of shared memory, in the loop over blocks (store.c). */
+void find_result(Sched *s, const Product *p, const Loops *columns, DeviceTile *t);
+void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *blk);
 /* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction.
  */
 void sched_gpu_row_of(Sched *s, const char *words);

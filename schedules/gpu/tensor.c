@@ -20,6 +20,7 @@
  *                                                    lie in different banks
  *     tensorize rt with @mma_f16
  *
+ * Sums are stored by the threads that have them, or go through shared memory first (store.c).
  * Columns are what lies side by side in the result, pixels of an image or outputs of a dense layer.
  * Tiles hang over the edges as in product.c; the steps of the sum must be a multiple of what an
  * instruction takes.  Where the steps do not fit, the product is made as any other. */
@@ -81,6 +82,21 @@ static bool is_even(const DeviceTile *t, int64_t side)
     return side * t->chunk % (WARP_THREADS * device_mma_warps(t) * t->wide) == 0;
 }
 
+/* Sums that each thread stores, or by way of shared memory; the least of both. */
+enum { DIRECT, STAGED };
+static const char *const store_words[] = {"direct", "staged"};
+
+static double store_cycles(const Machine *m, DeviceTile t, int store)
+{
+    t.staged = store == STAGED ? device_mma_staged(&t) : 0;
+    return is_legal(m, &t) && (store == DIRECT || t.staged) ? device_mma_cycles(m, &t) : NAN;
+}
+
+static double stores_cycles(const Machine *m, DeviceTile t)
+{
+    return fmin(store_cycles(m, t, DIRECT), store_cycles(m, t, STAGED));
+}
+
 /* The least of the stages that there is room for; of the chunks, too. */
 static double stages_cycles(const Machine *m, DeviceTile t)
 {
@@ -89,8 +105,7 @@ static double stages_cycles(const Machine *m, DeviceTile t)
     t.keeps_m = t.keeps_m || !is_even(&t, t.bm);
     t.keeps_n = t.keeps_n || !is_even(&t, t.bn);
     for (t.stages = 1; t.stages <= limit_gpu_stages(m); t.stages++)
-        if (is_legal(m, &t))
-            least = fmin(least, device_mma_cycles(m, &t));
+        least = fmin(least, stores_cycles(m, t));
     return least;
 }
 
@@ -122,7 +137,7 @@ static void decide_tensor(Sched *s, void *plan)
     Machine     m = machine_of(s->target);
     DeviceTile  t = d->t;
     Candidates  tiles = candidates(s), warps = candidates(s), chunks = candidates(s),
-               stages = candidates(s);
+               stages = candidates(s), stores = candidates(s);
     const Candidate *c;
 
     d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
@@ -155,10 +170,19 @@ static void decide_tensor(Sched *s, void *plan)
             candidate(&chunks, t.chunk, 0, least);
     }
     d->t.chunk = t.chunk = pick_factor(s, "chunk", &chunks);
-    for (t.stages = 1; t.stages <= limit_gpu_stages(&m); t.stages++)
-        if (is_legal(&m, &t))
-            candidate(&stages, t.stages, 0, device_mma_cycles(&m, &t));
-    d->t.stages = pick_factor(s, "stages", &stages);
+    for (t.stages = 1; t.stages <= limit_gpu_stages(&m); t.stages++) {
+        double least = stores_cycles(&m, t);
+        if (!isnan(least))
+            candidate(&stages, t.stages, 0, least);
+    }
+    d->t.stages = t.stages = pick_factor(s, "stages", &stages);
+    for (int store = DIRECT; store <= STAGED; store++) {
+        double cycles = store_cycles(&m, t, store);
+        if (!isnan(cycles))
+            candidate(&stores, store, 0, cycles);
+    }
+    d->t.staged =
+        pick_order(s, "store", &stores, store_words) == STAGED ? device_mma_staged(&t) : 0;
 }
 
 /* One of the two panels of a chunk. */
@@ -288,13 +312,15 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
         loops_fuse(s, &outer, "kq");
         at = outer.at[0];
     }
+    step(s, "cache_write %s local at %%cx", p->block);
+    if (t->staged)
+        store_staged(s, p, t, blocks.at[0]);
+    else if (p->follow)
+        step(s, "reverse_compute_at %s %%cx", p->follow);
     step(s, "fuse %%rw, %%cw -> %%wz");
     step(s, "bind %%wz threadIdx.z");
     step(s, "bind %%ry threadIdx.y");
     step(s, "bind %%cx threadIdx.x");
-    step(s, "cache_write %s local at %%cx", p->block);
-    if (p->follow)
-        step(s, "reverse_compute_at %s %%cx", p->follow);
     for (uint32_t i = 0; i < 2; i++)
         stage(s, p, &sides[i], t->chunk, at);
     try_step(s, "unguard %s", p->block);
@@ -327,6 +353,7 @@ bool tensor_product(Sched *s, const Product *p)
     bool data = !p->a_along_k, weights = !p->b_along_k && p->b.tensor->scope != SCOPE_CONST;
     plan.t.keeps_m = p->m_inner ? weights : data;
     plan.t.keeps_n = p->m_inner ? data : weights;
+    find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
     plan.steps = 32 / plan.t.bytes;
     for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
         if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)
