@@ -225,8 +225,34 @@ static LLVMValueRef float_to_int(Gen *g, LLVMValueRef v, DType to)
     return gen_intrinsic_of(g, name, 2, over, 1, &v);
 }
 
+/* Vectors of f32 that become i64 and f32 again: in f32, where all lanes of a register are used. */
+static bool is_whole_part(const Gen *g, const Prim *p)
+{
+    const Prim *k = p->kids[0];
+
+    return g->arch == ARCH_X86 && g->caps & CAP_AVX && p->dtype.lanes > 1 && k->kind == PRIM_CAST &&
+           dtype_eq(p->dtype, k->kids[0]->dtype) && dtype_eq(dtype_lanes(p->dtype, 1), DT_F32) &&
+           dtype_eq(dtype_lanes(k->dtype, 1), DT_I64);
+}
+
+/* NaN becomes 0, what an i64 does not hold 2^63 or -2^63, -0 0. */
+static LLVMValueRef whole_part(Gen *g, LLVMValueRef v)
+{
+    LLVMTypeRef  t = LLVMTypeOf(v);
+    LLVMValueRef lo = gen_splat_float(g, t, -ldexp(1, 63)),
+                 hi = gen_splat_float(g, t, ldexp(1, 63));
+    LLVMValueRef zero = LLVMConstNull(t), r = gen_call1(g, "llvm.trunc", t, v);
+
+    r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, r, lo, ""), r, lo, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, r, hi, ""), r, hi, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), zero, r, "");
+    return LLVMBuildFAdd(g->b, r, zero, "");
+}
+
 static LLVMValueRef gen_cast(Gen *g, const Prim *p)
 {
+    if (is_whole_part(g, p))
+        return whole_part(g, gen_prim(g, p->kids[0]->kids[0]));
     DType        to = p->dtype, from = p->kids[0]->dtype;
     LLVMValueRef v = gen_prim(g, p->kids[0]);
     LLVMTypeRef  t = gen_type(g, to), f32t = gen_with_lanes_of(g->f32, t);

@@ -704,7 +704,12 @@ static const Prim *make_cast_of_product(const Prim *const *in, const Idx *at, vo
     return prim_cast(c, dtype_lanes(*(DType *)user, in[0]->dtype.lanes), prim_mul(c, in[0], in[1]));
 }
 
-/* f32 to i64 by shifts, where x86 has no instruction for it. */
+static const Prim *make_cast_and_back(const Prim *const *in, const Idx *at, void *user)
+{
+    return prim_cast(c, in[0]->dtype, make_cast_of_product(in, at, user));
+}
+
+/* f32 to i64 by shifts, where x86 has no instruction for it; and back, without an i64. */
 static void test_wide_casts(void)
 {
     static const uint16_t lanes[] = {3, 4, 8, 16, 32};
@@ -718,6 +723,8 @@ static void test_wide_casts(void)
             compare1(target("llvm -mcpu=x86-64-v3"),
                      elementwise(DT_F32, to, lanes[k], make_cast_of_product, &to),
                      "cast of products to i64");
+            compare1(target("llvm -mcpu=x86-64-v3"),
+                     elementwise(DT_F32, DT_F32, lanes[k], make_cast_and_back, &to), "whole part");
         }
         end();
     }
