@@ -41,16 +41,18 @@ static const Prim *decode_exponent(Ctx *c, const Prim *code)
     return prim_select(c, prim_eq(c, code, num(c, 255)), nan_of(c), x);
 }
 
-/* The bits where f32 has them, and the difference of the biases as a factor: that makes subnormal
- * numbers right, too. */
+/* The bits where f32 has them, with its bias; a subnormal number is so many units.  No f32 on the
+ * way is subnormal: devices may take such a one for 0. */
 static const Prim *decode_float(Ctx *c, const StoredType *s, const Prim *code)
 {
     uint32_t    width = s->type.bits - 1;
     const Prim *magnitude = low(c, code, width);
-    const Prim *x =
-        prim_mul(c, as_float(c, prim_bin(c, PRIM_SHL, magnitude, num(c, 23 - s->mantissa))),
-                 prim_float(c, DT_F32, ldexp(1, 127 - s->bias)));
-    int64_t largest = stored_largest(s);
+    const Prim *bits = prim_bin(c, PRIM_SHL, magnitude, num(c, 23 - s->mantissa));
+    const Prim *normal = as_float(c, prim_add(c, bits, num(c, (127 - s->bias) << 23)));
+    const Prim *units = prim_mul(c, prim_cast(c, DT_F32, magnitude),
+                                 prim_float(c, DT_F32, ldexp(1, 1 - s->bias - s->mantissa)));
+    const Prim *x = prim_select(c, prim_lt(c, magnitude, num(c, 1 << s->mantissa)), units, normal);
+    int64_t     largest = stored_largest(s);
 
     if (s->special == STORED_IEEE)
         x = prim_select(c, prim_eq(c, magnitude, num(c, largest + 1)),

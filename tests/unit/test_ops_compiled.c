@@ -9,7 +9,8 @@
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
  *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here
  *     test_ops_compiled <target> -timed ..               on a device that times launches
- *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
+ *     test_ops_compiled llvm -flush ..                   as devices that take subnormal floats for
+ * 0 test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
  * makes of a kernel for a GPU: they get the IR it would have been made of, and make code of this
@@ -27,6 +28,7 @@ static uint32_t            level = 2;
 static const char         *machine, *arch;
 static bool                halves; /* operands of f32 are of f16, and products take them so */
 static bool                timed;  /* launches are timed */
+static bool                flush;  /* subnormal operands and results are 0 (of x86) */
 static uint32_t            ran, refused;
 
 /* What a target's language has no functions for. */
@@ -197,6 +199,23 @@ static bool same_halves(const Halves *h, uint32_t o, const Const *got)
 
 /* ---- cases ------------------------------------------------------------------------------------------ */
 
+static int32_t run_flushing(const tvmcc_model_info *info, void **in, void **out,
+                            const tvmcc_params *params)
+{
+#if defined(__SSE2__)
+    enum { TO_ZERO = 0x8000, FROM_ZERO = 0x0040 };
+    uint32_t usual = __builtin_ia32_stmxcsr();
+    int32_t  rc;
+
+    __builtin_ia32_ldmxcsr(usual | TO_ZERO | FROM_ZERO);
+    rc = info->run(in, out, params);
+    __builtin_ia32_ldmxcsr(usual);
+    return rc;
+#else
+    return info->run(in, out, params);
+#endif
+}
+
 static bool run_model(const Case *k, const Halves *h, const tvmcc_model_info *info, const Plan *p,
                       Bytes weights)
 {
@@ -224,7 +243,7 @@ static bool run_model(const Case *k, const Halves *h, const tvmcc_model_info *in
     if (info->open)
         rc = info->open(state, &params);
     if (!rc)
-        rc = info->run(in, out, &params);
+        rc = flush ? run_flushing(info, in, out, &params) : info->run(in, out, &params);
     if (info->open)
         info->close(state, &params);
     free(state);
@@ -363,6 +382,8 @@ int main(int argc, char **argv)
             halves = true;
         else if (!strcmp(argv[2], "-timed"))
             timed = true;
+        else if (!strcmp(argv[2], "-flush"))
+            flush = true;
         else
             return EXIT_FAILURE;
         argv[2] = argv[1];
