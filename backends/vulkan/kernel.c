@@ -353,6 +353,26 @@ static void widen(Gen *g)
             g->thread[a] = OP1(g, OpUConvert, spv_type(g->s, DT_I64), g->thread[a]);
 }
 
+/* Floats as IEEE 754 has them: by default a driver may take subnormal numbers for 0, and assume
+ * that there is no NaN.  A device that has no such mode is not told of it
+ * (runtime/device/vulkan_modes.c). */
+static void float_modes(Gen *g, uint32_t function)
+{
+    static const struct {
+        SpvEnum capability;
+        SpvMode mode;
+    } modes[] = {{SpvDenormPreserve, SpvModeDenormPreserve},
+                 {SpvSignedZeroInfNanPreserve, SpvModeSignedZeroInfNanPreserve},
+                 {SpvRoundingModeRTE, SpvModeRoundingModeRTE}};
+
+    for (size_t i = 0; i < COUNT(modes) && g->s->floats; i++) {
+        spv_capability(g->s, modes[i].capability);
+        for (uint32_t bits = 32; bits <= 64; bits *= 2)
+            if (g->s->floats & bits)
+                PUT(g->s, &g->s->modes, OpExecutionMode, function, modes[i].mode, bits);
+    }
+}
+
 static void finish(Gen *g, uint32_t function, uint32_t start)
 {
     Ctx     *c = g->c;
@@ -371,7 +391,8 @@ static void finish(Gen *g, uint32_t function, uint32_t start)
         const Idx *n = g->axis[AXIS_THREAD_X + i];
         size[i] = n ? (uint32_t)n->lo : 1;
     }
-    PUT(g->s, &g->s->modes, OpExecutionMode, function, SpvLocalSize, size[0], size[1], size[2]);
+    PUT(g->s, &g->s->modes, OpExecutionMode, function, SpvModeLocalSize, size[0], size[1], size[2]);
+    float_modes(g, function);
     spv_entry(g->s, function, device_symbol(c, g->f->name), &g->interface);
 }
 
@@ -386,6 +407,7 @@ bool vulkan_function(Spirv *s, const Func *f)
     Ctx     *c = s->c;
     uint32_t function = spv_id(s), start = spv_id(s);
 
+    s->floats = 0;
     f = plain_halves(c, plain_scalars(c, intrins_expand(c, f)));
     f = plain_wide(c, f, has_vector, NULL);
     Gen g = {.s = s,

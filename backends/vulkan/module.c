@@ -143,8 +143,10 @@ uint32_t spv_type(Spirv *s, DType t)
         return global(s, OpTypeBool, 0, 0, (uint32_t[]){0}, 0, &(bool){false});
     if (t.bits == 64)
         spv_capability(s, dtype_is_float(t) ? SpvFloat64 : SpvInt64);
-    if (dtype_is_float(t) && !dtype_is_half(t))
+    if (dtype_is_float(t) && !dtype_is_half(t)) {
+        s->floats |= t.bits;
         return GLOBAL(s, OpTypeFloat, 0, t.bits);
+    }
     return int_type(s, t.bits == 64 ? 64 : 32);
 }
 

@@ -22,6 +22,7 @@ static const struct {
     uint32_t    value;
 } enums[] = {
 #define ENUM(letter, name, value) {letter, #name, value},
+#define MODE(name, value) {'X', #name, value},
 #define GLSL(name, number) {'I', #name, number},
 #include "backends/vulkan/spirv.def"
 };

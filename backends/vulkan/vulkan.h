@@ -37,6 +37,11 @@ typedef enum {
 } SpvEnum;
 
 typedef enum {
+#define MODE(name, value) SpvMode##name = value,
+#include "backends/vulkan/spirv.def"
+} SpvMode;
+
+typedef enum {
 #define GLSL(name, number) Glsl##name = number,
 #include "backends/vulkan/spirv.def"
 } SpvGlsl;
@@ -49,6 +54,7 @@ typedef struct {
     uint32_t last;  /* id that was given */
     Map     *known; /* hash of an instruction without its result -> Known */
     uint32_t glsl;
+    uint32_t floats; /* 32, 64 or both: of the floats that the function at hand has */
 } Spirv;
 
 /* One instruction at the end of `to`. */

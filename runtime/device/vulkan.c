@@ -63,6 +63,7 @@ static uint32_t all_devices(Vulkan *vk, VkHandle *out)
 static const char *look_at(Vulkan *vk, VkHandle physical)
 {
     VkQueueFamily families[MAX_FAMILIES];
+    VkProperties2 all;
     uint32_t      n = MAX_FAMILIES;
 
     vk->physical = physical;
@@ -73,6 +74,9 @@ static const char *look_at(Vulkan *vk, VkHandle physical)
     vk->features11 = (VkFeatures11){.type = VK_FEATURES_11, .next = &vk->features12};
     vk->features = (VkFeatures){.type = VK_FEATURES, .next = &vk->features11};
     vk->vkGetPhysicalDeviceFeatures2(physical, &vk->features);
+    vk->floats = (VkFloats){.type = VK_FLOAT_CONTROLS};
+    all = (VkProperties2){.type = VK_PROPERTIES, .next = &vk->floats};
+    vk->vkGetPhysicalDeviceProperties2(physical, &all);
     if (!vk->features12.has[VK_BUFFER_ADDRESS])
         return "the Vulkan device has no addresses of buffers (bufferDeviceAddress)";
     vk->vkGetPhysicalDeviceQueueFamilyProperties(physical, &n, families);

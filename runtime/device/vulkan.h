@@ -3,6 +3,7 @@
  *   vulkan.c          which device, opening and closing it
  *   vulkan_memory.c   memory, buffers of commands, copies
  *   vulkan_program.c  programs, launches, recordings
+ *   vulkan_modes.c    how programs compute with floats
  *   vulkan_timing.c   what launches take
  *   vulkan_api.h      the part of Vulkan that they call */
 #ifndef TVMRT_VULKAN_H
@@ -47,6 +48,7 @@ typedef struct {
     VkFeatures   features;
     VkFeatures11 features11;
     VkFeatures12 features12;
+    VkFloats     floats;
     VkObject     pool, fence, cache, layout;
     Memory      *staging;
     size_t       staged;                 /* bytes of it that copies may still use */
@@ -110,6 +112,12 @@ void    tvmrt_vk_recording_free(void *self, void *recording);
 int32_t tvmrt_vk_record_begin(void *self);
 int32_t tvmrt_vk_record_end(void *self, void **recording);
 int32_t tvmrt_vk_replay(void *self, void *recording);
+
+/* ---- vulkan_modes.c -------------------------------------------------------------------------- */
+
+/* Modes of floats that the device has not are taken out of a module, at `to`, which has room for as
+ * many words; how many stay.  0: the module is none. */
+size_t tvmrt_vk_keep_modes(const VkFloats *has, const uint32_t *module, size_t n, uint32_t *to);
 
 /* ---- vulkan_timing.c ------------------------------------------------------------------------- */
 

@@ -34,6 +34,8 @@ enum {
     VK_FEATURES_11 = 49,
     VK_FEATURES_12 = 51,
     VK_FEATURES = 1000059000,
+    VK_PROPERTIES = 1000059001,
+    VK_FLOAT_CONTROLS = 1000197000,
     VK_MEMORY_FLAGS = 1000060000,
     VK_ADDRESS = 1000244001,
     /* places of features in their structs */
@@ -44,6 +46,10 @@ enum {
     VK_STORAGE_8BIT = 2,
     VK_SHADER_INT8 = 8,
     VK_BUFFER_ADDRESS = 38,
+    VK_NAN_PRESERVE = 0, /* of f16, f32, f64 */
+    VK_DENORM_PRESERVE = 3,
+    VK_ROUND_EVEN = 9,
+    VK_INDEPENDENCE_NONE = 2,
     /* bits */
     VK_QUEUE_COMPUTE = 2,
     VK_MEMORY_DEVICE = 1,
@@ -109,6 +115,19 @@ typedef struct {
     } limits;
     uint8_t others[64];
 } VkProperties;
+
+typedef struct {
+    int32_t      type;
+    void        *next;
+    VkProperties properties;
+} VkProperties2;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    int32_t  denorm_independence, rounding_independence;
+    uint32_t has[15];
+} VkFloats;
 
 typedef struct {
     uint32_t flags, count, timestamp_bits, granularity[3];
@@ -307,6 +326,7 @@ typedef struct {
     CALL(void, vkDestroyInstance, (VkHandle, const void *))                                       \
     CALL(int32_t, vkEnumeratePhysicalDevices, (VkHandle, uint32_t *, VkHandle *))                 \
     CALL(void, vkGetPhysicalDeviceProperties, (VkHandle, VkProperties *))                         \
+    CALL(void, vkGetPhysicalDeviceProperties2, (VkHandle, VkProperties2 *))                       \
     CALL(void, vkGetPhysicalDeviceQueueFamilyProperties, (VkHandle, uint32_t *, VkQueueFamily *)) \
     CALL(void, vkGetPhysicalDeviceMemoryProperties, (VkHandle, VkMemories *))                     \
     CALL(void, vkGetPhysicalDeviceFeatures2, (VkHandle, VkFeatures *))                            \

@@ -24,8 +24,11 @@ enum {
 static const char *lacks(const Vulkan *vk, uint32_t capability)
 {
     switch (capability) {
-    case 1: /* Shader */
-    case 5347: /* PhysicalStorageBufferAddresses, without which no device is opened */ return NULL;
+    case 1:    /* Shader */
+    case 5347: /* PhysicalStorageBufferAddresses, without which no device is opened */
+    case 4464: /* DenormPreserve, SignedZeroInfNanPreserve, RoundingModeRTE: vulkan_modes.c */
+    case 4466:
+    case 4467: return NULL;
     case 10: return vk->features.has[VK_SHADER_FLOAT64] ? NULL : "no f64 (shaderFloat64)";
     case 11: return vk->features.has[VK_SHADER_INT64] ? NULL : "no i64 (shaderInt64)";
     case 22: return vk->features.has[VK_SHADER_INT16] ? NULL : "no i16 (shaderInt16)";
@@ -45,7 +48,7 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
     Vulkan         *vk = self;
     const uint32_t *word = code;
     size_t          n = bytes / sizeof *word;
-    VkModuleInfo    info = {.type = VK_MODULE, .bytes = bytes, .code = code};
+    VkModuleInfo    info = {.type = VK_MODULE};
     VkObject        made = 0;
 
     (void)options;
@@ -58,8 +61,16 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
         if (why)
             return tvmrt_vk_refuse(vk, why);
     }
-    int32_t   rc = tvmrt_vk_check(vk, vk->vkCreateShaderModule(vk->device, &info, NULL, &made),
-                                  "vkCreateShaderModule");
+    uint32_t *kept = malloc(bytes);
+    if (!kept)
+        return tvmrt_vk_refuse(vk, "out of host memory");
+    info.code = kept;
+    info.bytes = tvmrt_vk_keep_modes(&vk->floats, word, n, kept) * sizeof *word;
+    int32_t rc = info.bytes
+                     ? tvmrt_vk_check(vk, vk->vkCreateShaderModule(vk->device, &info, NULL, &made),
+                                      "vkCreateShaderModule")
+                     : tvmrt_vk_refuse(vk, "the code is no SPIR-V");
+    free(kept);
     VkObject *out = rc ? NULL : malloc(sizeof *out);
     if (out)
         *out = made;

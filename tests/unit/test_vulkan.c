@@ -48,6 +48,23 @@ static void test_structs(void)
            limits.maxComputeWorkGroupInvocations);
     MEMBER(VkProperties, limits.block, VkPhysicalDeviceProperties, limits.maxComputeWorkGroupSize);
     MEMBER(VkProperties, limits.timestamp_ns, VkPhysicalDeviceProperties, limits.timestampPeriod);
+    MEMBER(VkProperties2, type, VkPhysicalDeviceProperties2, sType);
+    MEMBER(VkProperties2, next, VkPhysicalDeviceProperties2, pNext);
+    CHECK_INT(offsetof(VkProperties2, properties),
+              offsetof(VkPhysicalDeviceProperties2, properties));
+    SIZE(VkFloats, VkPhysicalDeviceFloatControlsProperties);
+    MEMBER(VkFloats, type, VkPhysicalDeviceFloatControlsProperties, sType);
+    MEMBER(VkFloats, next, VkPhysicalDeviceFloatControlsProperties, pNext);
+    MEMBER(VkFloats, denorm_independence, VkPhysicalDeviceFloatControlsProperties,
+           denormBehaviorIndependence);
+    MEMBER(VkFloats, rounding_independence, VkPhysicalDeviceFloatControlsProperties,
+           roundingModeIndependence);
+    MEMBER(VkFloats, has[VK_NAN_PRESERVE + 1], VkPhysicalDeviceFloatControlsProperties,
+           shaderSignedZeroInfNanPreserveFloat32);
+    MEMBER(VkFloats, has[VK_DENORM_PRESERVE + 1], VkPhysicalDeviceFloatControlsProperties,
+           shaderDenormPreserveFloat32);
+    MEMBER(VkFloats, has[VK_ROUND_EVEN + 1], VkPhysicalDeviceFloatControlsProperties,
+           shaderRoundingModeRTEFloat32);
     SIZE(VkQueueFamily, VkQueueFamilyProperties);
     MEMBER(VkQueueFamily, flags, VkQueueFamilyProperties, queueFlags);
     MEMBER(VkQueueFamily, count, VkQueueFamilyProperties, queueCount);
@@ -237,6 +254,9 @@ static void test_numbers(void)
     CHECK_INT(VK_FEATURES_11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
     CHECK_INT(VK_FEATURES_12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
     CHECK_INT(VK_FEATURES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+    CHECK_INT(VK_PROPERTIES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+    CHECK_INT(VK_FLOAT_CONTROLS, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+    CHECK_INT(VK_INDEPENDENCE_NONE, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
     CHECK_INT(VK_MEMORY_FLAGS, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
     CHECK_INT(VK_ADDRESS, VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
     CHECK_INT(VK_1_2, VK_API_VERSION_1_2);
