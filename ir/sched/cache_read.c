@@ -231,8 +231,17 @@ static Pred facts_of_steps(Work *w, Pred facts)
     return all;
 }
 
-/* a/k rounded down, where the facts say that what `left` leaves of `a` is a multiple of k and that
- * `left` is less than k; NULL: they do not. */
+static bool has_term(const Idx *x, const Atom *a)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        if (x->t[i].atom == a)
+            return true;
+    return false;
+}
+
+/* a/k rounded down, where the facts say that what `left` leaves of `a` is a multiple of k, of terms
+ * of `a` and no others (which may be the quotient itself), and that `left` is less than k; NULL:
+ * they do not. */
 static const Idx *quotient_beside(Arith *A, Pred facts, const Atom *a, const Idx *left)
 {
     const Idx *whole = idx_sub(A, a->a, left);
@@ -240,7 +249,7 @@ static const Idx *quotient_beside(Arith *A, Pred facts, const Atom *a, const Idx
     if (whole->c0 % a->k)
         return NULL;
     for (uint32_t i = 0; i < whole->nterms; i++)
-        if (whole->t[i].coef % a->k)
+        if (whole->t[i].coef % a->k || !has_term(a->a, whole->t[i].atom))
             return NULL;
     return pred_implies(A, facts, left) &&
                    pred_implies(A, facts, idx_sub(A, idx_const(A, a->k - 1), left))
