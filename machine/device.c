@@ -47,8 +47,9 @@ double device_chunk_cycles(const Machine *m, const DeviceTile *t, double waits, 
                            double own)
 {
     if (t->stages < 2)
-        return fmax(all, waits * m->unit_wait + own) + 2 * DEVICE_MEET;
-    return fmax(all, fmax(own, m->unit_wait / (double)(t->stages - 1))) + DEVICE_MEET;
+        return fmax(all, waits * DEVICE_MEMORY * m->unit_wait + own) + 2 * DEVICE_MEET;
+    return fmax(all, fmax(own, DEVICE_MEMORY * m->unit_wait / (double)(t->stages - 1))) +
+           DEVICE_MEET;
 }
 
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes)

@@ -9,6 +9,8 @@ enum {
     DEVICE_MEET = 30,       /* cycles of a barrier */
     DEVICE_COPY = 4,        /* instructions that copy a number to shared memory */
     DEVICE_GATHER = 20,     /* ... of a window, whose rows and columns are found for each */
+    DEVICE_MEMORY =
+        2, /* a wait for memory, of those for caches: what products read comes from there */
     DEVICE_SECTOR = 32, /* bytes that memory moves at least, of a line (CUDA's programming guide) */
     DEVICE_ROWS_APART = 2 /* rounds of a load of shared memory by threads of two rows */
 };

@@ -4,13 +4,21 @@
 
 #include <math.h>
 
-/* Of tiles that keep the matrix unit busy, that which loads least of shared memory: such a part of
- * those loads counts as if they waited for the unit. */
+/* Of tiles that keep the matrix unit busy, that which loads least of shared memory and has most on
+ * its way there: such a part of those loads and of the wait counts as if they waited for the unit.
+ */
 enum { AMONG_EQUALS = 64 };
+
+/* Instructions that copy a number by registers; of a window, whose rows and columns are found for
+ * each (machine code: 9 and 17 a number of ResNet-50's convolutions). */
+enum { COPIED = 9, GATHERED = 17 };
 
 /* Threads of a warp; cells of a thread whose loads come before its stores; bytes of a sum; banks of
  * shared memory, of which rows begin in others, so far on. */
 enum { LANES = 32, AT_ONCE = 16, SUM = 4, BANKS = 32, APART = 8 };
+
+/* Columns of an instruction, which a thread has a pair of; its rows; bytes of the sum. */
+enum { COLUMNS = 8, PAIR = 2, ROWS = 16, STEPS = 32 };
 
 int64_t device_mma_warps(const DeviceTile *t)
 {
@@ -58,32 +66,48 @@ int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
            2 * device_kept(t, m->warp * device_mma_warps(t));
 }
 
-/* What moves of each cell where threads store so many side by side: whole sectors. */
+/* Measured (H200, 316 launches of BERT, ResNet-50 and a product of 8192^3 with other decisions):
+ * waits for memory are twice those for caches; a part of a sector costs three of what the caches
+ * move; where a thread loads what is added to two cells at a time, half of a wait is hidden by the
+ * next; a warp alone takes an instruction of its copies in 3/2 cycles. */
+enum { PART = 3, NEXT = 2 };
+static const double alone = 1.5;
+
+/* What moves of each cell where threads store so many side by side: whole sectors, or parts. */
 static double moved_bytes(double bytes, double together)
 {
-    return fmax(bytes, DEVICE_SECTOR / together);
+    return bytes * together < DEVICE_SECTOR ? PART * DEVICE_SECTOR / together : bytes;
 }
 
 /* From the sums to the result, for all blocks that a core holds: what moves; what passes shared
- * memory, twice; and a wait for each round of loads of what is added, of two cells where threads
- * store what they have. */
+ * memory, twice; and a wait for each round of loads of what is added. */
 static double store_part(const Machine *m, const DeviceTile *t, double held)
 {
-    enum { SIDE_BY_SIDE = 8, OWN = 2 };
     double cells = (double)(t->bm * t->bn), own = (double)(t->tm * t->tn / LANES);
-    double run = t->run ? (double)t->run : 1, together = fmin(run, SIDE_BY_SIDE);
-    double rounds = own / OWN, shared = 0;
+    double run = t->run ? (double)t->run : 1, together = fmin(run, COLUMNS), shared = 0;
+    double waits = own / PAIR * m->unit_wait / NEXT;
 
     if (t->staged) {
         together = fmin(run, (double)t->bn);
-        rounds = own / (double)(t->staged * device_mma_places(t));
-        shared = cells * SUM * 3 / m->shared_rate + DEVICE_MEET; /* loads meet in banks */
+        waits = own / (double)(t->staged * device_mma_places(t)) * DEVICE_MEMORY * m->unit_wait;
+        shared = 2 * cells * SUM / m->shared_rate + DEVICE_MEET;
     }
     double moved = cells * moved_bytes((double)t->result_bytes, together);
     if (t->added_bytes)
         moved += cells * moved_bytes((double)t->added_bytes, together);
-    double waits = t->added_bytes ? rounds * m->unit_wait : 0;
-    return fmax(held * (moved / m->unit_rate + shared), waits);
+    return fmax(held * (moved / m->unit_rate + shared), t->added_bytes ? waits : 0);
+}
+
+/* From one chunk to the next (device_chunk_cycles).  What passes registers is on its way while one
+ * chunk is multiplied, however many stages there are. */
+static double chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
+{
+    double wait = DEVICE_MEMORY * m->unit_wait;
+    double ahead = t->keeps_m || t->keeps_n ? 1 : (double)(t->stages - 1);
+
+    if (t->stages < 2)
+        return fmax(all, wait + own) + 2 * DEVICE_MEET;
+    return fmax(all, fmax(own, wait / ahead)) + wait / ahead / AMONG_EQUALS + DEVICE_MEET;
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
@@ -101,19 +125,21 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
      * load of shared memory; the copies; the panels on their way to the core. */
     double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
     double shared = (warps * (double)(t->tm + t->tn) * bytes + numbers * bytes) / m->shared_rate;
-    double wide = (double)t->wide;
+    double number = t->window ? GATHERED : COPIED, wide = DEVICE_COPY / (double)t->wide;
     double copies =
-        DEVICE_COPY *
-        ((double)t->bm / (t->keeps_m ? 1 : wide) + (double)t->bn / (t->keeps_n ? 1 : wide)) /
-        (double)m->unit_macs;
-    double step = fmax(fmax(unit, shared), fmax(copies, numbers * bytes / m->unit_rate));
+        (double)t->bm * (t->keeps_m ? number : wide) + (double)t->bn * (t->keeps_n ? number : wide);
+    double step =
+        fmax(fmax(unit, shared), fmax(copies / m->unit_macs, numbers * bytes / m->unit_rate));
     step += shared / AMONG_EQUALS;
 
     /* Each scheduler of a core has a part of the matrix unit, which a block with fewer warps than
      * there are of these leaves idle. */
     double own = fmax(step, unit * fmax(1, (double)(m->unit_issue / m->warp) / warps));
-    double chunk =
-        device_chunk_cycles(m, t, 1, held * step * (double)t->chunk, own * (double)t->chunk);
+    double loads = (double)(t->tm + t->tn) / ROWS;
+    double products = (double)(t->tm * t->tn) / (ROWS * COLUMNS);
+    own = fmax(own, alone * (copies / threads + (products + loads) * bytes / STEPS));
+    double chunk = chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
-    return ceil(here / held) * (chunks * chunk + m->unit_wait + store_part(m, t, held));
+    return ceil(here / held) *
+           (chunks * chunk + DEVICE_MEMORY * m->unit_wait + store_part(m, t, held));
 }

@@ -82,6 +82,8 @@ void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *b
 /* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction.
  */
 void sched_gpu_row_of(Sched *s, const char *words);
+/* Steps of the window that the sum walks for each channel; 0: there is none. */
+int64_t window_steps(const Sched *s, const Product *p);
 /* The steps of a product by instructions of warps (tensor.c); false: none, and nothing has changed.
  */
 bool tensor_product(Sched *s, const Product *p);

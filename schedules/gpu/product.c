@@ -284,6 +284,16 @@ static bool transpose_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
+int64_t window_steps(const Sched *s, const Product *p)
+{
+    int64_t steps = 1, rounds;
+
+    for (uint32_t i = 1; i < p->k.n; i++)
+        if (sched_loop_extent(s, p->k.at[i], &rounds))
+            steps *= rounds;
+    return steps > 1 ? steps : 0;
+}
+
 /* The steps of a window outside: where channels and cells fill whole rounds of the threads, a
  * thread has the same step as all others, and where its numbers lie differs by constants from round
  * to round. `outer` loops of k are around the channels. */
@@ -562,10 +572,7 @@ static void tiles(Sched *s, Product p, bool words)
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
     plan.first = plan.sum[0];
-    plan.of.window = 1;
-    for (uint32_t i = 1; i < p.k.n; i++)
-        plan.of.window *= plan.sum[i];
-    plan.of.window = plan.of.window > 1 ? plan.of.window : 0;
+    plan.of.window = window_steps(s, &p);
     sched_decide(s, decide_tile, &plan);
     if (s->refusal)
         return;

@@ -354,6 +354,7 @@ bool tensor_product(Sched *s, const Product *p)
     plan.t.keeps_m = p->m_inner ? weights : data;
     plan.t.keeps_n = p->m_inner ? data : weights;
     find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
+    plan.t.window = window_steps(s, p);
     plan.steps = 32 / plan.t.bytes;
     for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
         if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)
