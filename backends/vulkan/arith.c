@@ -68,7 +68,7 @@ static const Instruction instructions[] = {
     [PRIM_SUB] = {OpISub, OpISub, 0, OpFSub},
     [PRIM_MUL] = {OpIMul, OpIMul, OpLogicalAnd, OpFMul},
     [PRIM_DIV] = {OpSDiv, OpUDiv, 0, OpFDiv},
-    [PRIM_REM] = {OpSDiv, OpUMod, 0, OpFRem},
+    [PRIM_REM] = {OpSDiv, OpUMod, 0, 0},
     [PRIM_AND] = {OpBitwiseAnd, OpBitwiseAnd, OpLogicalAnd, 0},
     [PRIM_OR] = {OpBitwiseOr, OpBitwiseOr, OpLogicalOr, 0},
     [PRIM_XOR] = {OpBitwiseXor, OpBitwiseXor, OpLogicalNotEqual, 0},
@@ -221,10 +221,32 @@ static uint32_t extreme_number(Gen *g, const Prim *p, uint32_t a, uint32_t b)
     return choose(g, p->dtype, either(g, take, OP1(g, OpIsNan, boolean(g), a)), b, a);
 }
 
+/* 1 / v, where that is exact; else 0. */
+static double inverse(const Prim *v)
+{
+    int e;
+
+    if (v->kind != PRIM_FLOAT || fabs(frexp(v->u.f, &e)) != 0.5 || e < -124 || e > 126)
+        return 0;
+    return 1 / v->u.f;
+}
+
+static uint32_t quotient_of_f32(Gen *g, const Prim *p, const uint32_t *v)
+{
+    double by = inverse(p->kids[1]);
+
+    return by != 0 ? exact(g, OpFMul, DT_F32, v[0], spv_real(g->s, DT_F32, by))
+                   : exact_divide(g, v[0], v[1]);
+}
+
 static uint32_t real(Gen *g, const Prim *p, const uint32_t *v)
 {
     SpvOp op = instruction_of(p);
 
+    if (p->kind == PRIM_DIV && p->dtype.bits == 32)
+        return quotient_of_f32(g, p, v);
+    if (p->kind == PRIM_REM)
+        return exact_remainder(g, p->dtype, v[0], v[1]);
     if (p->kind == PRIM_FMA)
         return glsl(g, GlslFma, p->dtype, 3, v);
     if (p->kind == PRIM_MIN || p->kind == PRIM_MAX)
@@ -277,7 +299,7 @@ static uint32_t function(Gen *g, const Prim *p, const uint32_t *v)
     if (fn == MATH_COPYSIGN)
         return copy_sign(g, t, v[0], v[1]);
     if (fn == MATH_FMOD)
-        return exact(g, OpFRem, t, v[0], v[1]);
+        return exact_remainder(g, t, v[0], v[1]);
     bool rounds = fn == MATH_SQRT || fn == MATH_ABS || fn == MATH_FLOOR || fn == MATH_CEIL ||
                   fn == MATH_TRUNC || fn == MATH_ROUND; /* of f64, too */
     if (!same[fn] || (t.bits == 64 && !rounds))

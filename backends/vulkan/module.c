@@ -192,6 +192,11 @@ uint32_t spv_procedure(Spirv *s)
     return GLOBAL(s, OpTypeFunction, 0, spv_void(s));
 }
 
+uint32_t spv_procedure_of(Spirv *s, uint32_t t)
+{
+    return GLOBAL(s, OpTypeFunction, 0, t, t, t);
+}
+
 uint32_t spv_buffer(Spirv *s, DType cell, bool written)
 {
     uint32_t at = spv_cell(s, cell, SpvPhysicalStorageBuffer), id;

@@ -7,6 +7,7 @@
  *   kernel.c   device functions: parameters, statements
  *   values.c   expressions, indices, memory
  *   arith.c    arithmetic, functions, conversions
+ *   exact.c    quotients and remainders of floats
  *   images.c   the kernels of a plan, a module each
  *
  * A kernel's parameters are addresses of buffers, 8 bytes each, as push constants; where these are
@@ -54,7 +55,8 @@ typedef struct {
     uint32_t last;  /* id that was given */
     Map     *known; /* hash of an instruction without its result -> Known */
     uint32_t glsl;
-    uint32_t floats; /* 32, 64 or both: of the floats that the function at hand has */
+    uint32_t divide, remainder[2]; /* functions of exact.c; 0: not yet */
+    uint32_t floats;               /* 32, 64 or both: of the floats that the function at hand has */
 } Spirv;
 
 /* One instruction at the end of `to`. */
@@ -77,7 +79,8 @@ uint32_t spv_array(Spirv *s, uint32_t cell, int64_t n);
 uint32_t spv_vec3(Spirv *s); /* of u32 */
 uint32_t spv_vector(Spirv *s, uint32_t of, uint32_t lanes);
 uint32_t spv_void(Spirv *s);
-uint32_t spv_procedure(Spirv *s); /* void (void) */
+uint32_t spv_procedure(Spirv *s);                /* void (void) */
+uint32_t spv_procedure_of(Spirv *s, uint32_t t); /* t (t, t) */
 /* struct { cell at[]; } in a buffer. */
 uint32_t spv_buffer(Spirv *s, DType cell, bool written);
 uint32_t spv_address(Spirv *s);           /* two u32: most devices have no integers of 64 bits */
@@ -156,6 +159,12 @@ void     emit_store(Gen *g, const StoreData *d);
 uint32_t emit_arith(Gen *g, const Prim *p); /* of kids that are values */
 uint32_t emit_cast(Gen *g, uint32_t v, DType to, DType from);
 uint32_t emit_bits(Gen *g, uint32_t v, DType to, DType from);
+
+/* ---- exact.c ------------------------------------------------------------------------------------- */
+
+/* As IEEE 754 has them, calls of functions that the module gets; of f32, of f32 and f64. */
+uint32_t exact_divide(Gen *g, uint32_t a, uint32_t b);
+uint32_t exact_remainder(Gen *g, DType t, uint32_t a, uint32_t b);
 
 /* ---- images.c ------------------------------------------------------------------------------------ */
 

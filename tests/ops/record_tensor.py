@@ -27,6 +27,18 @@ def elementwise():
     case("floor_divide", "floor_divide(%0, %1)", [V("i32", 7, -7, 7, -7, 6), V("i32", 3, 3, -3, -3, 3)],
          np.floor_divide)
     case("floor_divide", "floor_divide(%0, %1)", [F(4, 5, lo=-9, hi=9), F(5, lo=0.5, hi=3)], lambda a, b: np.floor(a / b))
+    # Quotients that an approximation rounds to another number; subnormal ones, none at all; whole ones.
+    small, large = np.float32(2**-149), np.float32(2**127)
+    case("divide", "divide(%0, %1)", [F(300), F(300)], np.divide)
+    case("divide", "divide(%0, %1)",
+         [V("f32", 1, large, small, 3 * small, 2**-126, 1, large, -5, 16777215, 1, 2**-126, 0),
+          V("f32", 3, 2**-126, large, 2, 3, large, 0.75, 0, 8388609, INF, 16777215, -3)], np.divide)
+    case("mod", "mod(%0, %1)",
+         [V("f32", 1e30, -1e30, large, 5.5, -0.0, 7, INF, 1, 3 * small, 6, -2**-125, 0.3),
+          V("f32", 3, 0.1, 5 * small, -INF, 2, 0, 2, NAN, 2 * small, 6, 3 * 2**-130, 0.1)], np.fmod)
+    case("floor_divide", "floor_divide(%0, %1)",
+         [V("f32", 63, 49, 1e6, 41, 8388607, -63, 121, 1000003), V("f32", 7, 7, 1e3, 41, 47, 9, 11, 1000003)],
+         lambda a, b: np.floor(a / b))
     case("left_shift", "left_shift(%0, %1)", [V("i32", 1, 5, -3), V("i32", 4, 1, 2)], np.left_shift)
     case("right_shift", "right_shift(%0, %1)", [V("i32", 64, 5, -9), V("i32", 4, 1, 2)], np.right_shift)
     case("right_shift", "right_shift(%0, %1)", [V("u8", 255, 128), V("u8", 4, 1)], np.right_shift)

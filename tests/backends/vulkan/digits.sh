@@ -48,10 +48,11 @@ RELAY
     echo "  concatenate(($(seq -s ', ' -f '%%x%g' 120)), axis=0)"
     echo "}"
 } >many.relay
+echo 'fn @main(%x: Tensor[(700), f32], %y: Tensor[(700), f32]) { (divide(%x, %y), mod(%x, %y)) }' >quotients.relay
 echo 'fn @main(%x: Tensor[(20000, 1000), i8]) { nn.relu(%x) }' >large.relay
 
 valid "$model/digits.onnx"
-for kernel in dense conv rows halves many large; do
+for kernel in dense conv rows halves quotients many large; do
     valid $kernel.relay
     cp kernels.spvasm first
     "$tvmcc" compile $kernel.relay --target=vulkan --emit=spvasm -fno-cache -o kernels.spvasm || exit 1
@@ -64,7 +65,7 @@ check ./libdigits.so
 "$tvmcc" profile "$model/digits.onnx" --target=vulkan --repeat=3 >log 2>&1 || bad "profile"
 grep -q "^timer: device timers$" log || bad "no timers"
 awk '/% .*(conv2d|dense|pool|softmax)/ { n++ } !($3 > 0) && n && !/timer/ { exit 1 } END { exit n != 6 }' log || bad "times"
-for kernel in dense conv rows halves many large; do
+for kernel in dense conv rows halves quotients many large; do
     "$tvmcc" run $kernel.relay --fill-mode=random --outputs $kernel.npz >log 2>&1 || bad "$kernel"
     "$tvmcc" run $kernel.relay --fill-mode=random --target=vulkan --expect $kernel.npz >log 2>&1 || bad "$kernel"
     grep -q agrees log || bad "$kernel"
