@@ -58,12 +58,26 @@ int64_t device_mma_bytes(const DeviceTile *t)
     return stages * (t->bm + t->bn) * t->chunk * t->bytes + staged_bytes(t);
 }
 
-/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies; what is copied ahead
- * a number at a time, and where each comes from. */
+/* What is copied by registers, ahead, is there with where it comes from.  On a side that is no
+ * power of two each number comes from a place that the others' do not tell, and compilers begin all
+ * copies of a chunk at once even where none is ahead. */
+static int64_t copy_regs(const DeviceTile *t, int64_t side, int64_t threads)
+{
+    enum { COPIED_AHEAD = 2, COPIED_APART = 3 };
+    int64_t numbers = (side * t->chunk + threads - 1) / threads;
+
+    return side & (side - 1) ? COPIED_APART * numbers : t->stages > 1 ? COPIED_AHEAD * numbers : 0;
+}
+
+/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies; what is copied a
+ * number at a time. */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
+    int64_t threads = m->warp * device_mma_warps(t);
+
     return (t->tm * t->tn + (t->tm + t->tn) * 8) / m->warp + DEVICE_OTHER_REGS +
-           2 * device_kept(t, m->warp * device_mma_warps(t));
+           (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
+           (t->keeps_n ? copy_regs(t, t->bn, threads) : 0);
 }
 
 /* Measured (H200, 316 launches of BERT, ResNet-50 and a product of 8192^3 with other decisions):
