@@ -88,7 +88,8 @@ bool convert_matmul_nbits(Node *n)
 
 /* ---- GatherBlockQuantized ------------------------------------------------------------------------------- */
 
-/* Bytes x, the last dimension packed, low bits first: `cells` cells there, of `bits` bits each. */
+/* Bytes x, the last dimension packed, low bits first: `cells` cells there (NULL: all), of `bits`
+ * bits each. */
 static const Expr *spread(const Build *b, const Expr *x, int64_t bits, const Idx *cells)
 {
     const Expr *part[4];
@@ -107,7 +108,7 @@ static const Expr *spread(const Build *b, const Expr *x, int64_t bits, const Idx
         dims[i] = expr_form(x, i);
     dims[rank - 1] = idx_mulc(b->c->arith, dims[rank - 1], per);
     x = build_reshape_to(b, build_concat(b, per, part, rank), rank, dims);
-    return x && dims[rank - 1] != cells
+    return x && cells && dims[rank - 1] != cells
                ? build_slice_to(b, x, rank - 1, idx_const(b->c->arith, 0), cells)
                : x;
 }
