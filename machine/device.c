@@ -13,7 +13,8 @@ int64_t device_quad(const Machine *m, int64_t bytes)
     return bytes < m->load_bytes ? m->load_bytes / bytes : 1;
 }
 
-int64_t device_kept(const DeviceTile *t, int64_t threads)
+/* Registers of a thread for what waits there until a chunk is done. */
+static int64_t kept_regs(const DeviceTile *t, int64_t threads)
 {
     int64_t numbers = (t->keeps_m ? t->bm : 0) + (t->keeps_n ? t->bn : 0);
 
@@ -28,7 +29,7 @@ int64_t device_tile_threads(const DeviceTile *t)
 int64_t device_tile_regs(const DeviceTile *t)
 {
     int64_t words = t->bytes > 4 ? t->bytes / 4 : 1;
-    int64_t kept = device_kept(t, device_tile_threads(t));
+    int64_t kept = kept_regs(t, device_tile_threads(t));
 
     return (t->tm * t->tn + t->tm + t->tn + kept) * words + DEVICE_OTHER_REGS;
 }
@@ -43,13 +44,10 @@ int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
     return panels * t->bytes + sums * t->sum_bytes;
 }
 
-double device_chunk_cycles(const Machine *m, const DeviceTile *t, double waits, double all,
-                           double own)
+double device_chunk_cycles(bool ahead, double wait, double all, double own)
 {
-    if (t->stages < 2)
-        return fmax(all, waits * DEVICE_MEMORY * m->unit_wait + own) + 2 * DEVICE_MEET;
-    return fmax(all, fmax(own, DEVICE_MEMORY * m->unit_wait / (double)(t->stages - 1))) +
-           DEVICE_MEET;
+    return ahead ? fmax(all, fmax(own, wait)) + DEVICE_MEET
+                 : fmax(all, wait + own) + 2 * DEVICE_MEET;
 }
 
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes)
@@ -134,8 +132,9 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double turn = fmax(m->unit_turn, (double)m->unit_issue / (double)m->unit_macs);
     double own = fmax(step, (macs * turn + loads * m->unit_turn) / groups +
                                 copies(t) * m->unit_turn / threads);
-    double chunk = device_chunk_cycles(m, t, copy_waits(m, t), held * step * (double)t->chunk,
-                                       own * (double)t->chunk);
+    double waits = t->stages > 1 ? 1 / (double)(t->stages - 1) : copy_waits(m, t);
+    double chunk = device_chunk_cycles(t->stages > 1, waits * DEVICE_MEMORY * m->unit_wait,
+                                       held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait + held * join(m, t)) + stores;

@@ -9,8 +9,7 @@ enum {
     DEVICE_MEET = 30,       /* cycles of a barrier */
     DEVICE_COPY = 4,        /* instructions that copy a number to shared memory */
     DEVICE_GATHER = 20,     /* ... of a window, whose rows and columns are found for each */
-    DEVICE_MEMORY =
-        2, /* a wait for memory, of those for caches: what products read comes from there */
+    DEVICE_MEMORY = 2,      /* waits for caches that products, which read memory, wait for it */
     DEVICE_SECTOR = 32, /* bytes that memory moves at least, of a line (CUDA's programming guide) */
     DEVICE_ROWS_APART = 2 /* rounds of a load of shared memory by threads of two rows */
 };
@@ -19,13 +18,8 @@ enum {
  * bytes of shared memory. */
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes);
 
-/* Registers of a thread for what waits there until a chunk is done. */
-int64_t device_kept(const DeviceTile *t, int64_t threads);
 /* From one chunk to the next, of so many cycles of the core's units for all blocks that it holds
- * and of a block alone: it waits for a copy before each, so often, or has begun it one or more
- * chunks before.
- */
-double device_chunk_cycles(const Machine *m, const DeviceTile *t, double waits, double all,
-                           double own);
+ * and of a block alone: it waits so long for a copy before each, or has begun it `ahead`. */
+double device_chunk_cycles(bool ahead, double wait, double all, double own);
 
 #endif

@@ -112,16 +112,16 @@ static double store_part(const Machine *m, const DeviceTile *t, double held)
     return fmax(held * (moved / m->unit_rate + shared), t->added_bytes ? waits : 0);
 }
 
-/* From one chunk to the next (device_chunk_cycles).  What passes registers is on its way while one
- * chunk is multiplied, however many stages there are. */
+/* From one chunk to the next.  What passes registers is on its way while one chunk is multiplied,
+ * however many stages there are. */
 static double chunk_cycles(const Machine *m, const DeviceTile *t, double all, double own)
 {
     double wait = DEVICE_MEMORY * m->unit_wait;
-    double ahead = t->keeps_m || t->keeps_n ? 1 : (double)(t->stages - 1);
 
     if (t->stages < 2)
-        return fmax(all, wait + own) + 2 * DEVICE_MEET;
-    return fmax(all, fmax(own, wait / ahead)) + wait / ahead / AMONG_EQUALS + DEVICE_MEET;
+        return device_chunk_cycles(false, wait, all, own);
+    wait /= t->keeps_m || t->keeps_n ? 1 : (double)(t->stages - 1);
+    return device_chunk_cycles(true, wait, all, own) + wait / AMONG_EQUALS;
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
