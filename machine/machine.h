@@ -131,6 +131,10 @@ RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixe
 /* Tiles of so many pixels take six cycles or more with a line of weights: there is room to ask for
  * one further on (`prefetch`). */
 bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
+/* The same for rows of `data` bytes of an image that L2 does not hold, of which each step of a sum
+ * reads another page, which no prefetcher follows: a vector asks for one, and takes as long as its
+ * outputs. */
+bool row_asks_ahead(const Machine *m, double data, int64_t lanes, int64_t outputs);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);

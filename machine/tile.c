@@ -131,6 +131,11 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
     return (double)(pixels * CACHE_LINE) >= LEAST * fma_rate(m, lanes) * (double)(lanes * 4);
 }
 
+bool row_asks_ahead(const Machine *m, double data, int64_t lanes, int64_t outputs)
+{
+    return data > (double)m->l2 && tile_feeds_lines(m, lanes, outputs * lanes * 4 / CACHE_LINE);
+}
+
 /* Two pixels of a tile ask for each line of weights that comes later (codegen_prim.c), which is a
  * load, and while a line comes in, L1 serves none.  25x1 takes 16.5 cycles where units take 12.5,
  * 12x2 no more than those (Winograd's products, 128 and 256 channels, Cascade Lake).

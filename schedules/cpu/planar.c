@@ -3,7 +3,8 @@
  *   %conv[n,o,y,x] = sum[c,kh,kw] %pad[n,o//g*g+c,y*s+kh,x*s+kw] * %w[o,c,kh,kw]
  *
  * Vectors lie along the row.  A tile is a few outputs of one group by one vector: they share what
- * is loaded, and hide each other's latency.  The padded copy stays, a channel's group at a time. */
+ * is loaded, and hide each other's latency.  The padded copy stays, a channel's group at a time.
+ * Data that L2 does not hold are asked for two lines ahead. */
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ typedef struct {
     double  data;                            /* bytes that the outputs of a group read */
     TapCuts cuts;                            /* where taps change; .y.n 0: nowhere */
     RegTile tile;                            /* outputs by rows */
+    bool    ahead;                           /* data are asked for before */
 } PlanarPlan;
 
 /* Sums of several rows have a vector of each row beside them: to 2 of 5, 2 of 6 took 1.8 times as
@@ -119,6 +121,7 @@ static void decide_planar(Sched *s, void *plan)
     for (RegTile t = {.pixels = 1}; next_tile(&m, p, &t);)
         candidate(&k, t.pixels, t.nv, tiles_cycles(&m, p, t));
     p->tile = pick_reg_tile(s, "tile", &k);
+    p->ahead = pick_bool(s, "ahead", row_asks_ahead(&m, p->data, p->lanes, p->tile.pixels));
 }
 
 /* Outputs of a group, which read the same channels; 1 where that is not known. */
@@ -188,6 +191,10 @@ void conv2d_planar(Sched *s)
         step(s, "vectorize %%xi");
         step(s, open ? "unroll %%oi" : "unroll %%oi, %%yi");
         step(s, "unroll %%conv.kw");
+        if (p.ahead)
+            step(s, "prefetch %%%s by %lld",
+                 has_block(s, "pad") ? "pad" : s->f->params[0].buffer->name,
+                 (long long)(limit_row_ahead(&m) * stride));
         if (!alone && cut)
             step(s, "parallel %s", few ? "%yo" : "%og");
         else if (!alone && open)
