@@ -13,15 +13,19 @@
  * Zeros cost products: 16 instead of 9 for 3x3 by 2.  So each place (row r, column) may have a
  * convolution of its own, with its own taps, which write parts of one memory (plan_views).  One for
  * all is taken where Winograd's algorithm makes it the cheaper one (4x4 by 2: windows of 3x3), or
- * where the few channels of one place do not fill a vector.
+ * where the few channels of one place do not fill a vector.  There the products of all taps may
+ * come first, without zeros, and then their sums (subpixel_taps.c).
  *
  * Channels of one place lie together and are filled up to whole blocks, if that is little, so that
  * interleaving moves vectors.  Results that the stride does not divide are cut.  A bias behind it
  * is added before.  Weights are rearranged here and must be constant.  Those of a quantized model
  * are rearranged as the integers that they are, before quantized_to_integer makes integers of the
  * convolutions (subpixel_quantized).  Cost: one walk and a copy of the weights. */
+#include "passes/graph/subpixel.h"
+
 #include "passes/graph/quantized.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -29,20 +33,6 @@ enum {
     MOST_PARTS = 16,
     MOST_REACH = 256, /* cells between the first and the last tap */
 };
-
-typedef struct {
-    int64_t n, in, out, groups; /* images, channels of a group, groups */
-    int64_t size[2], k[2], s[2], d[2], top[2], size_out[2]; /* of the rows, of the columns */
-    int64_t step[2], cells[2];                              /* rows y of the new result */
-    int64_t filled; /* channels that a place has in it; 0: places of a channel lie together */
-} Subpixel;
-
-/* A convolution for the places from r0 to r1. */
-typedef struct {
-    int64_t r0[2], r1[2];
-    int64_t lo[2], window[2]; /* input cells y + lo, y + lo + step, .. */
-    int64_t pad[4];
-} Part;
 
 /* The window of dimension i and its padding; false where the form does not fit. */
 static bool find_window(Subpixel *p, Part *a, int i)
@@ -99,15 +89,30 @@ static int64_t products(const Part *a)
     return a->window[0] * a->window[1] * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]);
 }
 
-/* Vectors of products for a cell: of its channels, the last ones filled up, or, as a convolution of
- * few outputs has it, of a row's cells. */
+double subpixel_vectors(int64_t outs, int64_t row, int64_t lanes)
+{
+    return fmin((double)ceil_div(outs, lanes), (double)(outs * ceil_div(row, lanes)) / (double)row);
+}
+
+/* Vectors of products for a cell of the new result. */
 static double vectors(const Subpixel *p, const Part *a, int64_t lanes)
 {
-    int64_t outs = p->filled * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]), row = p->cells[1];
-    double  channels = (double)ceil_div(outs, lanes);
-    double  cells = (double)(outs * ceil_div(row, lanes)) / (double)row;
+    int64_t outs = p->filled ? p->filled : p->out;
 
-    return (double)(a->window[0] * a->window[1]) * (cells < channels ? cells : channels);
+    outs *= (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]);
+    return (double)(a->window[0] * a->window[1]) * subpixel_vectors(outs, p->cells[1], lanes);
+}
+
+/* ... of one convolution for all places. */
+static double vectors_of_one(const Ctx *c, const Subpixel *p, const Part *all, int64_t lanes)
+{
+    int64_t outs = (p->filled ? p->filled : p->out) * p->s[0] * p->s[1];
+    int64_t out[4] = {p->n, outs, p->cells[0], p->cells[1]};
+    double  one = vectors(p, all, lanes);
+
+    return c->target->winograd && p->in % lanes == 0
+               ? one * winograd_gain(c, out, p->in, all->window, lanes)
+               : one;
 }
 
 /* The constant that is rearranged: the weights themselves, or those that are dequantized (q->q). */
@@ -174,7 +179,7 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
 static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
 {
     int64_t  lanes = has_vectors(c->target) ? c->target->vector_bytes / 4 : 1;
-    double   own = 0, one;
+    double   own = 0;
     uint32_t n = 0;
     Machine  m = machine_of(c->target);
 
@@ -193,13 +198,7 @@ static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
         }
         own += vectors(p, a, lanes);
     }
-    one = vectors(p, all, lanes);
-    if (c->target->winograd && p->in % lanes == 0) {
-        int64_t out[4] = {p->n, p->filled * p->s[0] * p->s[1], p->cells[0], p->cells[1]};
-
-        one *= winograd_gain(c, out, p->in, all->window, lanes);
-    }
-    if (one > limit_parts_gain(&m) * own)
+    if (vectors_of_one(c, p, all, lanes) > limit_parts_gain(&m) * own)
         return n;
     parts[0] = *all;
     return 1;
@@ -322,7 +321,7 @@ static const Expr *interleaved(Ctx *c, const Subpixel *p, const Expr *e, Loc loc
 {
     DepthToSpaceAttrs *a = ATTRS_NEW(c, DepthToSpaceAttrs);
 
-    if (p->s[0] * p->s[1] == 1)
+    if (!e || p->s[0] * p->s[1] == 1)
         return e;
     a->block_size = ints_dup(c, p->s, 2);
     a->mode = p->filled ? "DCR" : "CRD";
@@ -365,6 +364,24 @@ static const Expr *convolution(Ctx *c, const Subpixel *p, const Part *part, cons
     return make2(c, "nn.bias_add", e, bias, ATTRS_NEW(c, BiasAddAttrs), deconv->loc);
 }
 
+/* Are the products of all taps, and then their sums, cheaper than one convolution for all places?
+ * Each place must have a tap, and the sums know how large the picture is. */
+static bool taps_first(Ctx *c, const Subpixel *p, const Part *all, const Expr *deconv)
+{
+    int64_t lanes = c->target->vector_bytes / 4, size;
+    Machine m = machine_of(c->target);
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (p->k[i] < p->s[i] || (p->d[i] > 1 && p->s[i] > 1) ||
+            !type_dim(call_arg(deconv, 0)->type, i + 2, &size))
+            return false;
+    return has_vectors(c->target) && call_arg(deconv, 1)->kind == EXPR_CONST && !p->filled &&
+           p->groups == 1 && p->s[0] * p->s[1] > 1 &&
+           p->out * p->k[0] * p->k[1] <= limit_tap_channels(&m) &&
+           limit_parts_gain(&m) * subpixel_taps_vectors(&m, p, lanes) <
+               vectors_of_one(c, p, all, lanes);
+}
+
 /* `bias`: what is added behind it, or NULL. */
 static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
 {
@@ -375,6 +392,10 @@ static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
 
     if (!subpixel_of(c, deconv, &p, &all))
         return NULL;
+    if (taps_first(c, &p, &all, deconv)) {
+        p.filled = p.out;
+        return interleaved(c, &p, subpixel_taps(c, &p, &all, deconv, bias), deconv->loc);
+    }
     uint32_t n = parts_of(c, &p, &all, parts);
 
     for (uint32_t i = 0; i < n; i++)
@@ -386,7 +407,7 @@ static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
         a->axis = 1;
         x = make1(c, "concatenate", expr_tuple(c, n, e, deconv->loc), a, deconv->loc);
     }
-    return x ? interleaved(c, &p, x, deconv->loc) : NULL;
+    return interleaved(c, &p, x, deconv->loc);
 }
 
 typedef struct {
