@@ -6,7 +6,10 @@
  *
  * Convolutions without groups are one of more channels for each slice of the result instead:
  *     y[d'] = conv2d(x[.. the slices that taps meet ..] as [N, taps*C, H, W], w as [O, taps*C, ..])
- */
+ *
+ * Two neighbouring dimensions that a window moves through cell by cell are one, without a copy: of
+ * a kernel of 3x1x1 height and width, of 1x1x3 depth and height.  A pool of one slice has those of
+ * all channels as pictures of more channels. */
 #include "frontends/calls.h"
 
 #include <math.h>
@@ -24,6 +27,23 @@ typedef struct {
     BuildWindow  plane; /* of height and width */
 } Volume;
 
+/* Of pictures with two of the three dimensions. */
+static BuildWindow plane_of(const BuildWindow *w, uint32_t height, uint32_t width)
+{
+    BuildWindow r = {0};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t from = i ? width : height;
+
+        r.kernel[i] = w->kernel[from];
+        r.stride[i] = w->stride[from];
+        r.dilation[i] = w->dilation[from];
+        r.begin[i] = w->begin[from];
+        r.end[i] = w->end[from];
+    }
+    return r;
+}
+
 static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double fill, bool ceil_mode,
                    Volume *v)
 {
@@ -31,13 +51,7 @@ static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double f
     int64_t cells = build_dim(b, x, 2) + w->begin[0] + w->end[0] - span, out, need;
 
     *v = (Volume){.b = b, .stride = w->stride[0], .dilation = w->dilation[0], .taps = w->kernel[0]};
-    for (uint32_t i = 0; i < 2; i++) {
-        v->plane.kernel[i] = w->kernel[i + 1];
-        v->plane.stride[i] = w->stride[i + 1];
-        v->plane.dilation[i] = w->dilation[i + 1];
-        v->plane.begin[i] = w->begin[i + 1];
-        v->plane.end[i] = w->end[i + 1];
-    }
+    v->plane = plane_of(w, 1, 2);
     if (cells < 0 || v->taps > 1024)
         return build_error(b, E_IMPORT, "a window of %lld for a depth of %lld", (long long)span,
                            (long long)build_dim(b, x, 2));
@@ -200,23 +214,81 @@ static const Expr *conv_slices(const Volume *v, const Expr *w, int64_t before, c
     return all ? build_transpose(b, all, 5, (int64_t[]){0, 2, 1, 3, 4}) : NULL;
 }
 
+/* Does the window leave dimension i as it is? */
+static bool moves_by_cells(const BuildWindow *w, uint32_t i)
+{
+    return w->kernel[i] == 1 && w->stride[i] == 1 && !w->begin[i] && !w->end[i];
+}
+
+/* The first of two neighbouring dimensions, of depth, height, width, that are as good as one; 2:
+ * none are. */
+static uint32_t joint_of(const BuildWindow *w)
+{
+    uint32_t at = 0;
+
+    while (at < 2 && !(moves_by_cells(w, at) && moves_by_cells(w, at + 1)))
+        at++;
+    return at;
+}
+
+/* [.., a, b, ..] -> [.., a*b, ..], dimension `at` and the next. */
+static const Expr *joined(const Build *b, const Expr *x, uint32_t at)
+{
+    const Idx *dims[4];
+
+    for (uint32_t i = 0; i < 4; i++)
+        dims[i] = expr_form(x, i <= at ? i : i + 1);
+    dims[at] = idx_mul(b->c->arith, dims[at], expr_form(x, at + 1));
+    return build_reshape_to(b, x, 4, dims);
+}
+
+/* ... and back, to what `like` has in their places. */
+static const Expr *apart_again(const Build *b, const Expr *y, uint32_t at, const Expr *like)
+{
+    const Idx *dims[5];
+
+    if (!y)
+        return NULL;
+    for (uint32_t i = 0; i < 5; i++)
+        dims[i] = i == at || i == at + 1 ? expr_form(like, i) : expr_form(y, i < at ? i : i - 1);
+    return build_reshape_to(b, y, 5, dims);
+}
+
+static Conv2dAttrs *conv_attrs(const Build *b, const BuildWindow *plane, int64_t channels,
+                               int64_t group, const char *out_dtype)
+{
+    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+
+    a->strides = ints_dup(b->c, plane->stride, 2);
+    a->dilation = ints_dup(b->c, plane->dilation, 2);
+    a->padding = pads_of(b, plane);
+    a->groups = group;
+    a->channels = channels;
+    a->kernel_size = ints_dup(b->c, plane->kernel, 2);
+    a->out_dtype = out_dtype;
+    return a;
+}
+
 const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, const BuildWindow *win,
                               int64_t group, const char *out_dtype)
 {
-    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+    Conv2dAttrs *a;
     Ints         d = build_dims(b, w);
-    const Expr  *sum = NULL;
+    const Expr  *sum = NULL, *whole = x;
+    uint32_t     joint = joint_of(win);
     Volume       v;
 
+    if (joint < 2) {
+        BuildWindow plane = plane_of(win, 0, 2 - joint);
+
+        a = conv_attrs(b, &plane, d.at[0], group, out_dtype);
+        x = joined(b, x, 2 + joint);
+        w = joined(b, w, 2 + joint);
+        return x && w ? apart_again(b, build2(b, "nn.conv2d", x, w, a), 2 + joint, whole) : NULL;
+    }
     if (!volume(b, x, win, 0, false, &v))
         return NULL;
-    a->strides = ints_dup(b->c, v.plane.stride, 2);
-    a->dilation = ints_dup(b->c, v.plane.dilation, 2);
-    a->padding = pads_of(b, &v.plane);
-    a->groups = group;
-    a->channels = d.at[0];
-    a->kernel_size = ints_dup(b->c, v.plane.kernel, 2);
-    a->out_dtype = out_dtype;
+    a = conv_attrs(b, &v.plane, d.at[0], group, out_dtype);
     if (group == 1 && v.out <= MOST_SLICES && all_see_data(&v, win->begin[0], build_dim(b, x, 2)))
         return conv_slices(&v, w, win->begin[0], a);
     for (int64_t k = 0; k < v.taps; k++) {
@@ -320,6 +392,14 @@ static const Expr *shares(const Volume *v, const Expr *like, int64_t first, int6
     return build_const(b, t, 3, (int64_t[]){v->out, 1, 1}, at);
 }
 
+static void pool_attrs(const Build *b, const BuildWindow *plane, Pool2dAttrs *a)
+{
+    a->pool_size = ints_dup(b->c, plane->kernel, 2);
+    a->strides = ints_dup(b->c, plane->stride, 2);
+    a->dilation = ints_dup(b->c, plane->dilation, 2);
+    a->padding = pads_of(b, plane);
+}
+
 const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, const BuildWindow *w,
                               BuildPooling how)
 {
@@ -332,12 +412,18 @@ const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, con
 
     a->ceil_mode = how.ceil_mode;
     a->count_include_pad = all;
+    if (moves_by_cells(w, 0) || joint_of(w) < 2) {
+        bool        slices = moves_by_cells(w, 0);
+        uint32_t    at = slices ? 1 : 3; /* channels and depth, or height and width */
+        BuildWindow plane = slices ? plane_of(w, 1, 2) : plane_of(w, 0, 1);
+        const Expr *one = joined(b, x, at);
+
+        pool_attrs(b, &plane, a);
+        return one ? apart_again(b, build1(b, op, one, a), at, x) : NULL;
+    }
     if (!volume(b, x, w, fill, a->ceil_mode, &v))
         return NULL;
-    a->pool_size = ints_dup(b->c, v.plane.kernel, 2);
-    a->strides = ints_dup(b->c, v.plane.stride, 2);
-    a->dilation = ints_dup(b->c, v.plane.dilation, 2);
-    a->padding = pads_of(b, &v.plane);
+    pool_attrs(b, &v.plane, a);
     for (int64_t k = 0; k < v.taps; k++) {
         const Expr *y = build1(b, op, pictures(&v, k), a);
 

@@ -298,6 +298,13 @@ def volumes():
     case("volume_long", [conv("x w", "a", pads=[1, 0, 0, 1, 0, 0])], {"x": f(1, 2, 66, 2, 3)}, "a", w=f(2, 2, 3, 1, 2) / 2)
     case("volume_padding", [conv("x w", "a", pads=[3, 1, 1, 3, 1, 1]), conv("x w", "c", strides=[2, 1, 1], pads=[5, 1, 1, 4, 1, 1])],
          {"x": f(1, 2, 2, 5, 4)}, "a c", w=f(3, 2, 2, 3, 3) / 6)
+    # Two dimensions that windows move through cell by cell are one.
+    case("volume_lines", [conv("x v", "a", strides=[2, 1, 1], pads=[1, 0, 0, 2, 0, 0], dilations=[2, 1, 1]),
+                          conv("x w b", "c", group=2, pads=[0, 0, 2, 0, 0, 1]), conv("x p", "d"), conv("x w", "e", group=2, strides=[1, 2, 1]),
+                          node("MaxPool", "x", "g", kernel_shape=[1, 2, 3], strides=[1, 2, 1], pads=[0, 1, 0, 0, 0, 2]),
+                          node("AveragePool", "x", "k", kernel_shape=[3, 1, 1], strides=[2, 1, 1], pads=[1, 0, 0, 1, 0, 0], count_include_pad=1),
+                          node("MaxPool", "x", "l", kernel_shape=[2, 1, 1], strides=[2, 1, 1], ceil_mode=1)],
+         {"x": f(2, 4, 5, 6, 7)}, "a c d e g k l", w=f(6, 2, 1, 1, 3), b=f(6), v=f(3, 4, 3, 1, 1), p=f(5, 4, 1, 1, 1))
 
 
 if __name__ == "__main__":
