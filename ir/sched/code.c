@@ -57,6 +57,14 @@ static bool uses_spatially(const BlockData *b, const Atom *var)
     return false;
 }
 
+/* The cells of the block tell which iteration of the loop writes them. */
+static bool cells_tell(Work *w, const BlockData *b, const Atom *var)
+{
+    const Idx *out;
+
+    return invert(w->c, b->nspatial, b->bind, b->bind, 1, &var, &out) && out;
+}
+
 /* Iterations of the loop write different cells, or cells of their own.  Arena buffers that live
  * inside become private (their scope is changed in `priv`). */
 static bool check_parallel(Work *w, uint32_t site, Buffers *priv)
@@ -88,7 +96,8 @@ static bool check_parallel(Work *w, uint32_t site, Buffers *priv)
                 continue;
             }
             bool unit = l->var->lo == l->var->hi;
-            if ((!unit && !uses_spatially(b, l->var)) || (b->redundant && !same))
+            if ((!unit && !uses_spatially(b, l->var)) ||
+                (b->redundant && !same && !cells_tell(w, b, l->var)))
                 return refuse(w, "its iterations write the same cells of %%%s", out.at[k]->name) !=
                        NULL;
         }
