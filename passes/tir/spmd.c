@@ -8,7 +8,8 @@
  * overwrites what another thread wrote in the one before, a barrier lies between: the kernel then
  * takes a scalar %phase and the host calls it once a phase (`phase` ranges over 0..n-1), so that
  * kernels need no barrier of their own.  Neighbours without such a conflict share a phase, such as
- * a loop over whole vectors and what is left behind it, whose cells are others.  A loop of one
+ * a loop over whole vectors and what is left behind it, whose cells are others, and all that thread
+ * 0 does alone one after the other.  A loop of one
  * round around several statements is one around each of them.  Buffers allocated around several
  * phases are shared by all threads (scope arena), those inside one are private. A parallel loop
  * inside a serial one is divided where each cell that is written belongs to one thread throughout.
@@ -92,6 +93,7 @@ typedef struct {
     const Idx *const *line; /* [n] position in the dimensions from this one on, as one */
     const LoopData   *par;
     bool              store;
+    bool              alone; /* of a statement that thread 0 runs alone */
 } Access;
 
 typedef VEC(Access) Touch;
@@ -123,8 +125,9 @@ static void note_access(Accesses *x, const Buffer *b, uint32_t n, const Idx *con
                         bool store)
 {
     if (!map_get(x->own, root(b)->id))
-        vec_push(x->c->arena, &x->all,
-                 ((Access){root(b), b, n, index, lines_of(x->c, b, n, index), x->par, store}));
+        vec_push(
+            x->c->arena, &x->all,
+            ((Access){root(b), b, n, index, lines_of(x->c, b, n, index), x->par, store, false}));
 }
 
 static bool access_enter(void *user, const Stmt *s)
@@ -322,14 +325,44 @@ static void touch_add(Ctx *c, Touch *to, const Touch *from)
         vec_push(c->arena, to, from->at[i]);
 }
 
-/* One stores what the other touches. */
-static bool conflict(const Touch *a, const Touch *b)
+/* Greatest common divisor of all coefficients but v's, and of g. */
+static int64_t step_of(const Idx *x, const Atom *v, int64_t g)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        g = x->t[i].atom == v ? g : gcd_i64(g, x->t[i].coef);
+    return g;
+}
+
+/* In one round, whatever other variables are, which may differ: never equal, such as t%2 and
+ * (t+1)%2. */
+static bool never_equal(const Idx *a, const Idx *b, const Atom *round)
+{
+    bool    same = round && idx_coef(a, round) == idx_coef(b, round);
+    int64_t g = step_of(b, same ? round : NULL, step_of(a, same ? round : NULL, 0)), by;
+
+    return checked_sub(a->c0, b->c0, &by) && (g ? by % g != 0 : by != 0);
+}
+
+static bool apart_in_round(const Access *a, const Access *b, const Atom *round)
+{
+    for (uint32_t d = 0; a->as == b->as && a->n == b->n && d < a->n; d++)
+        if (never_equal(a->index[d], b->index[d], round))
+            return true;
+    return false;
+}
+
+/* One stores what the other touches, in the same round of a serial loop if there is one; thread 0
+ * alone need not wait for itself. */
+static bool conflict(const Spmd *x, const Touch *a, const Touch *b)
 {
     for (uint32_t i = 0; i < a->n; i++)
-        for (uint32_t j = 0; j < b->n; j++)
-            if (a->at[i].b == b->at[j].b && (a->at[i].store || b->at[j].store) &&
-                !cells_apart(&a->at[i], &b->at[j]))
+        for (uint32_t j = 0; j < b->n; j++) {
+            const Access *p = &a->at[i], *q = &b->at[j];
+
+            if (p->b == q->b && (p->store || q->store) && !(p->alone && q->alone) &&
+                !cells_apart(p, q) && !apart_in_round(p, q, x->round))
                 return true;
+        }
     return false;
 }
 
@@ -436,9 +469,12 @@ static bool pieces_of(Spmd *x, const Stmt *s, PieceList *out)
             continue;
         }
         divided = divided || p.s;
-        if (!p.s)
+        if (!p.s) {
             p.s = by_one(x, part[i]);
-        if (fresh || conflict(&out->at[out->n - 1].touch, &p.touch)) {
+            for (uint32_t k = 0; k < p.touch.n; k++)
+                p.touch.at[k].alone = true;
+        }
+        if (fresh || conflict(x, &out->at[out->n - 1].touch, &p.touch)) {
             vec_push(c->arena, out, p);
         } else {
             Piece      *last = &out->at[out->n - 1];
