@@ -3,10 +3,11 @@
  *   for %t<6 outline { body }  ->  for %t<6 { call @tile.7c31(%d+.., %w+.., .., %first, %last) }
  *
  * What does not change inside the body becomes a parameter: for each buffer and each outer part of
- * an offset (the terms over variables from outside, constants left inside) one pointer, for each
- * condition over outer variables one flag, for each outer variable that is mixed into other index
- * atoms one scalar.  Equal bodies share one function (canonical hash).  A buffer that is written
- * and reached through several pointers has them marked as aliases of each other.
+ * an offset (the terms over variables from outside; constants are left inside, unless that would be
+ * no cell of the buffer) one pointer, for each condition over outer variables one flag, for each
+ * outer variable that is mixed into other index atoms one scalar.  Equal bodies share one function
+ * (canonical hash).  A buffer that is written and reached through several pointers has them marked
+ * as aliases of each other.
  *
  * Why: inlined in its nest, a register tile loses up to 40 % to LLVM's loop strength reduction.
  * Cost: one walk a tile. */
@@ -17,6 +18,7 @@
 typedef struct {
     const Buffer *from;  /* buffer outside */
     const Idx    *outer; /* outer part of the offset, no constant */
+    int64_t       base;  /* ... but this one, so that it is a cell of the buffer */
     const Buffer *to;    /* parameter inside */
     bool          written;
 } Pointer;
@@ -90,16 +92,38 @@ static uint32_t alignment(const Buffer *b, const Idx *at)
     return (uint32_t)(all & -all);
 }
 
-static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer)
+/* Is there a cell of b at the sum without its constant, and at the constant?  One may be outside
+ * but for the other, such as 3000 - 600 * phase. */
+static bool are_cells(const Buffer *b, const Idx *outer, int64_t at)
 {
-    for (uint32_t i = 0; i < x->pointers.n; i++)
+    int64_t n, before = b->halo ? b->halo->lo[0] : 0, behind = b->halo ? b->halo->hi[0] : 0;
+
+    return !idx_is_const(b->extent[0], &n) ||
+           (outer->lo >= -before && at >= -before && at < n + behind);
+}
+
+/* The pointer to b's cell `outer`, from which on *rest is counted. */
+static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer, const Idx **rest)
+{
+    Arith   *A = x->c->arith;
+    Pointer *p = NULL;
+
+    for (uint32_t i = 0; i < x->pointers.n && !p; i++)
         if (x->pointers.at[i].from == b && x->pointers.at[i].outer == outer)
-            return &x->pointers.at[i];
-    Buffer n = *b;
-    n.data = NULL;
-    n.align = b->stream ? alignment(b, outer) : 0; /* that of its cells is all a tile needs */
-    vec_push(x->c->arena, &x->pointers, ((Pointer){b, outer, buffer_copy(x->c, b, n), false}));
-    return &x->pointers.at[x->pointers.n - 1];
+            p = &x->pointers.at[i];
+    if (!p) {
+        Buffer  n = *b;
+        int64_t base = are_cells(b, outer, (*rest)->c0) ? 0 : (*rest)->c0;
+
+        n.data = NULL;
+        /* that of its cells is all a tile needs */
+        n.align = b->stream ? alignment(b, idx_addc(A, outer, base)) : 0;
+        vec_push(x->c->arena, &x->pointers,
+                 ((Pointer){b, outer, base, buffer_copy(x->c, b, n), false}));
+        p = &x->pointers.at[x->pointers.n - 1];
+    }
+    *rest = idx_addc(A, *rest, -p->base);
+    return p;
 }
 
 static const Atom *scalar(Outline *x, const Atom *outer)
@@ -191,7 +215,8 @@ static const Prim *rename_load(Outline *x, const Prim *p)
     }
     split_offset(x, l->index[0], &outer, &rest);
     rest = inside(x, rest);
-    return prim_loadv(x->c, pointer(x, l->buffer, outer)->to, &rest, p->dtype.lanes, mask);
+    const Buffer *to = pointer(x, l->buffer, outer, &rest)->to;
+    return prim_loadv(x->c, to, &rest, p->dtype.lanes, mask);
 }
 
 static const Prim *rename_cond(Outline *x, const Prim *p)
@@ -261,7 +286,7 @@ static const Stmt *rename_stmt(Outline *x, const Stmt *s)
         }
         split_offset(x, d->index[0], &outer, &rest);
         rest = inside(x, rest);
-        Pointer *p = pointer(x, d->buffer, outer);
+        Pointer *p = pointer(x, d->buffer, outer, &rest);
         p->written = true;
         return stmt_storev(c, p->to, &rest, value, mask);
     }
@@ -376,7 +401,10 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
     for (uint32_t i = 0; i < x.pointers.n; i++, k++) {
         const Pointer *p = &x.pointers.at[i];
         params[k] = (Param){p->to, NULL, p->written};
-        args[k] = (Arg){p->from, idx_mulc(c->arith, p->outer, dtype_bytes(p->from->dtype)), NULL};
+        args[k] = (Arg){
+            p->from,
+            idx_mulc(c->arith, idx_addc(c->arith, p->outer, p->base), dtype_bytes(p->from->dtype)),
+            NULL};
     }
     for (uint32_t i = 0; i < x.flags.n; i++, k++) {
         params[k] = (Param){NULL, x.flags.at[i].flag, false};
