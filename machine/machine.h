@@ -466,6 +466,9 @@ double rows_shared(int64_t blocks);
  * bytes of weights and of input. */
 double division_cycles(const Machine *m, double weights, double input, int64_t blocks,
                        int64_t panels);
+/* Twice what the one of two threads takes that has most, of n pieces of so many cycles and what is
+ * left over: that is the first's, which has fewer of an odd number of pieces. */
+double halves_cycles(int64_t n, double cycles, double left);
 /* Work of so many nanoseconds is too short for a second thread. */
 bool too_short(const Machine *m, double ns);
 /* What a cell of a block reads and computes, and nanoseconds of that. */

@@ -34,6 +34,13 @@ double division_cycles(const Machine *m, double weights, double input, int64_t b
     return bytes / (level_rate(m, LEVEL_L2) / 2);
 }
 
+double halves_cycles(int64_t n, double cycles, double left)
+{
+    double first = (double)(n / 2) * cycles + left, second = (double)ceil_div(n, 2) * cycles;
+
+    return 2 * (first > second ? first : second);
+}
+
 /* A second thread saves half of the time.  It costs a barrier before and one behind, and lines that
  * change their owner, which is another. */
 bool too_short(const Machine *m, double ns)

@@ -50,30 +50,31 @@ static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
     return rows < 1 ? 1 : rows;
 }
 
+/* Cycles of a step of the sums of a tile of n units. */
+static double one_tile(const RecurrentPlan *p, int64_t gates, int64_t n)
+{
+    int64_t vectors = ceil_div(n, p->lanes) * gates, rows = n ? rows_of(p, vectors) : 1;
+
+    return n ? state_step_cycles(&p->machine, vectors, rows, p->lanes * p->dtype) / (double)rows
+             : 0;
+}
+
 /* Cycles of all steps of a product, by tiles of so many units. */
 static double tile_cycles(const RecurrentPlan *p, int64_t gates, int64_t units)
 {
-    int64_t full = p->units / units, left = p->units % units;
-    double  cycles = 0;
+    int64_t full = p->units / units;
+    double  tile = one_tile(p, gates, units), left = one_tile(p, gates, p->units % units),
+           cycles = (double)full * tile + left;
 
-    for (int i = 0; i < 2; i++) {
-        int64_t n = i ? left : units, vectors = ceil_div(n, p->lanes) * gates;
-        int64_t rows = n ? rows_of(p, vectors) : 1;
-
-        if (n)
-            cycles += (double)(i ? 1 : full) / (double)rows *
-                      state_step_cycles(&p->machine, vectors, rows, p->lanes * p->dtype);
-    }
+    if (p->by == DIVIDE_UNITS)
+        cycles = halves_cycles(full, tile, left);
     return cycles * (double)(p->steps * p->directions * p->units * p->rows);
 }
 
 /* May a tile have so many units? */
 static bool may_tile(const RecurrentPlan *p, int64_t gates, int64_t units)
 {
-    /* Threads that divide tiles meet but once a step if all are alike. */
-    bool alike = p->by != DIVIDE_UNITS || (p->units % units == 0 && units < p->units);
-
-    return alike && units <= p->units &&
+    return units <= p->units - (p->by == DIVIDE_UNITS) &&
            (units / p->lanes * gates <= limit_recurrent_sums(&p->machine) || units == p->lanes);
 }
 
@@ -91,6 +92,17 @@ static double product_cycles(const RecurrentPlan *p, int64_t gates)
         if (may_tile(p, gates, n))
             best = fmin(best, tile_cycles(p, gates, n));
     return isinf(best) ? tile_cycles(p, gates, p->units) : best;
+}
+
+/* ... of all products, divided so. */
+static double step_cycles(RecurrentPlan *p, Division by)
+{
+    double cycles = 0;
+
+    p->by = by;
+    for (uint32_t i = 0; p->parts[i].host; i++)
+        cycles += product_cycles(p, p->of[i].gates);
+    return cycles;
 }
 
 static void decide_tile(Sched *s, RecurrentPlan *p, PartPlan *of, const char *name)
@@ -116,18 +128,18 @@ static void decide_recurrent(Sched *s, void *plan)
     RecurrentPlan           *p = plan;
     const Machine           *m = &p->machine;
     int64_t                  meets = p->parts[1].host ? 2 : 1;
-    double                   cycles = 0, steps = (double)(p->directions * p->steps);
+    double                   cycles, steps = (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
     bool                     near = p->directions > 1 && p->bytes <= room_weights(m);
     Candidates               by = candidates(s);
 
-    for (uint32_t i = 0; p->parts[i].host; i++)
-        cycles += product_cycles(p, p->of[i].gates);
+    cycles = step_cycles(p, DIVIDE_NOTHING);
     candidate(&by, DIVIDE_NOTHING, 0, cycles);
     if (divides && near)
         candidate(&by, DIVIDE_DIRECTIONS, 0, shared_cycles(m, cycles, apart_ns(m)));
-    if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
-        candidate(&by, DIVIDE_UNITS, 0, shared_cycles(m, cycles, steps * meeting_ns(m, meets)));
+    if (divides && !near && p->units >= 2 * p->lanes)
+        candidate(&by, DIVIDE_UNITS, 0,
+                  shared_cycles(m, step_cycles(p, DIVIDE_UNITS), steps * meeting_ns(m, meets)));
     p->by = (Division)pick_order(s, "divide", &by, words);
     for (uint32_t i = 0; p->parts[i].host; i++)
         decide_tile(s, p, &p->of[i], tile[i]);
