@@ -129,7 +129,7 @@ static void decide_recurrent(Sched *s, void *plan)
     const Machine           *m = &p->machine;
     int64_t                  meets = p->parts[1].host ? 2 : 1;
     double                   cycles, steps = (double)(p->directions * p->steps);
-    bool                     divides = !s->target->no_threads && p->steps > 1;
+    bool                     divides = !s->target->no_threads;
     bool                     near = p->directions > 1 && p->bytes <= room_weights(m);
     Candidates               by = candidates(s);
 
