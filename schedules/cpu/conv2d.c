@@ -239,7 +239,9 @@ static void decide_conv(Sched *s, void *plan)
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
     PlainWork plain = plain_work(p);
-    p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS : plain_written(&m, &plain, p->tile);
+    p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS &&
+                            written(p) * z->kw <= limit_written_madds(&m)
+                      : plain_written(&m, &plain, p->tile);
     bool fits = z->kw > 1 && written(p) * z->kw <= limit_code_madds(&m);
     p->columns &= fits || z->i;
     if (p->columns || fits)
