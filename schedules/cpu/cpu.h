@@ -120,6 +120,11 @@ bool is_tiny_kernel(const Sched *s);
 /* Divides nested loops, outermost first, among the threads: the first one, or as many as one loop
  * of this name as are even parts (divide.c).  False: nothing is divided. */
 bool divide_loops(Sched *s, const char *name, const char *const *loops, uint32_t n);
+/* Rows of a block of an image, of y: all, where these are even parts for all threads, else those
+ * of `row_blocks`. */
+int64_t block_rows(const Sched *s, int64_t y);
+/* Divides the loops %yb, `channels` and `rows`, those of a block, by rows before channels. */
+bool divide_image(Sched *s, const char *channels, const char *rows);
 /* What a cell of the block loads and computes. */
 CellWork cell_work(const Stmt *block);
 

@@ -64,7 +64,7 @@ static void decide_depthwise(Sched *s, void *plan)
 
     p->pixels = pick_depthwise_pixels(s, p->x);
     divisors(&rows, p->y);
-    usual(&rows, p->y / row_blocks(s, p->y), 0);
+    usual(&rows, block_rows(s, p->y), 0);
     p->rows = pick_factor(s, "rows", &rows);
     p->columns = p->cells * p->pixels <= p->taps;
     if (p->kh > 1)
@@ -117,11 +117,7 @@ void conv2d_depthwise(Sched *s)
     tile_marks(s, &tile);
     if (p.columns)
         step(s, "unroll %%conv.kh");
-    if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
-        step(s, "fuse %%yb, %%conv.o -> %%u");
-        if (thread_balance(y / p.rows * o) < limit_balance_rows(&m))
-            step(s, "fuse %%u, %%r -> %%u");
-        step(s, "parallel %%u");
-    }
+    if (!is_tiny(s, o * lanes * y * x * kh * kw))
+        divide_image(s, "conv.o", "r");
     step(s, "outline %%t -> @dw");
 }

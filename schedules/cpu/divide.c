@@ -59,3 +59,25 @@ bool divide_loops(Sched *s, const char *name, const char *const *loops, uint32_t
             best = loops[r.first + i];
     return best && try_step(s, "parallel %%%s", best);
 }
+
+int64_t block_rows(const Sched *s, int64_t y)
+{
+    Machine m = machine_of(s->target);
+
+    return even_parts(&m, y) ? y : y / row_blocks(s, y);
+}
+
+/* A channel's rows follow one another in memory: where each thread has some rows of all channels,
+ * one that is alone walks whole images. */
+bool divide_image(Sched *s, const char *channels, const char *rows)
+{
+    Machine m = machine_of(s->target);
+    int64_t blocks = loop_extent(s, "yb"), parts = blocks * loop_extent(s, channels);
+
+    if (blocks == 1 && even_parts(&m, loop_extent(s, rows)) && try_step(s, "parallel %%%s", rows))
+        return true;
+    try_step(s, "fuse %%yb, %%%s -> %%u", channels);
+    if (thread_balance(parts) < limit_balance_rows(&m))
+        try_step(s, "fuse %%u, %%%s -> %%u", rows);
+    return try_step(s, "parallel %%u");
+}

@@ -138,7 +138,7 @@ static void decide_groups(Sched *s, void *plan)
         candidate(&pixels, 1, 0, NAN);
     p->pixels = pick_factor(s, "pixels", &pixels);
     divisors(&rows, z->y / p->joined);
-    usual(&rows, z->y / p->joined / row_blocks(s, z->y / p->joined), 0);
+    usual(&rows, block_rows(s, z->y / p->joined), 0);
     p->rows = pick_factor(s, "rows", &rows);
     p->ahead = pick_bool(s, "ahead",
                          z->y * z->x < limit_streamed_pixels(&m) &&
@@ -187,9 +187,10 @@ void conv2d_groups(Sched *s)
     tile_sums(s, &tile);
     tile_marks(s, &tile);
     if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * conv_steps(&z))) {
-        if (!open)
-            step(s, "fuse %%yb, %%conv.o -> %%u");
-        step(s, "parallel %s", open ? "%conv.o" : "%u");
+        if (open)
+            step(s, "parallel %%conv.o");
+        else
+            divide_image(s, "conv.o", "g");
     }
     step(s, "outline %%t -> @tile");
     if (!s->refusal && has_block(s, "pad"))
