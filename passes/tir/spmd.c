@@ -366,6 +366,94 @@ static bool conflict(const Spmd *x, const Touch *a, const Touch *b)
     return false;
 }
 
+/* ---- loops that were cut up -------------------------------------------------------------------------
+ * Where the taps of a convolution change from row to row, each row is a loop of its own, which has
+ * nothing to divide.  Those that follow one another without a conflict are one loop:
+ *
+ *   for %a<1 parallel { A }  for %b<3 parallel { B }  for %d<1 parallel { D }
+ *     -> for %a<5 parallel { if %a < 1 { A } else { if %a < 4 { B(%a-1) } else { D } } } */
+
+static bool marked_rounds(const Stmt *s, int64_t *n)
+{
+    int64_t lo;
+
+    return s->kind == STMT_FOR && s->u.loop.parallel && idx_is_const(s->u.loop.extent, n) &&
+           *n > 0 && idx_is_const(s->u.loop.lo, &lo);
+}
+
+/* How many of the statements are such loops, and how many of these have one round. */
+static uint32_t cut_copies(const Spmd *x, uint32_t n, const Stmt *const *at, uint32_t *single)
+{
+    Touch    all = {0};
+    int64_t  rounds;
+    uint32_t i;
+
+    *single = 0;
+    for (i = 0; i < n && marked_rounds(at[i], &rounds); i++) {
+        Touch t = touched(x->c, at[i]);
+
+        if (conflict(x, &all, &t))
+            break;
+        touch_add(x->c, &all, &t);
+        *single += rounds == 1;
+    }
+    return i;
+}
+
+/* The body in round `at` of the whole, the first of which is round `from`. */
+static const Stmt *in_round(Ctx *c, const Stmt *s, const Idx *at, int64_t from)
+{
+    const LoopData *loop = &s->u.loop;
+    IdxSubst       *sub = subst_new(c->arith, c->scratch);
+
+    if (loop->extent->c0 > 1)
+        subst_bind(sub, loop->var, idx_add(c->arith, loop->lo, idx_addc(c->arith, at, -from)));
+    else
+        subst_bind(sub, loop->var, loop->lo);
+    return stmt_subst(c, s->kids[0], sub);
+}
+
+static const Stmt *one_loop(Ctx *c, uint32_t n, const Stmt *const *copies)
+{
+    Arith      *A = c->arith;
+    LoopData    loop = copies[0]->u.loop;
+    const Stmt *body = NULL;
+    int64_t     all = 0, rounds = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        all += copies[i]->u.loop.extent->c0;
+    loop.var = atom_var(A, loop.var->name, 0, all - 1);
+    loop.lo = idx_const(A, 0);
+    loop.extent = idx_const(A, all);
+
+    const Idx *at = idx_atom(A, loop.var);
+
+    for (uint32_t i = n; i-- > 0; all -= rounds) {
+        rounds = copies[i]->u.loop.extent->c0;
+
+        const Stmt *s = in_round(c, copies[i], at, all - rounds);
+        Pred before = pred_and(A, c->arena, PRED_TRUE, idx_addc(A, idx_mulc(A, at, -1), all - 1));
+
+        body = body ? stmt_if(c, pred_prim(c, before), s, body) : s;
+    }
+    return stmt_for(c, loop, body, copies[0]->loc);
+}
+
+static const Stmt *join_copies(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    VEC(const Stmt *) out = {0};
+    uint32_t n, single;
+
+    (void)was;
+    for (uint32_t i = 0; now->kind == STMT_SEQ && i < now->nkids; i += n) {
+        n = cut_copies(user, now->nkids - i, now->kids + i, &single);
+        if (single < 2)
+            n = 1;
+        vec_push(c->arena, &out, n > 1 ? one_loop(c, n, now->kids + i) : now->kids[i]);
+    }
+    return out.n < now->nkids && now->kind == STMT_SEQ ? stmt_seq(c, out.n, out.at) : now;
+}
+
 /* What threads do between two barriers: of the kernel, or of one round of a serial loop. */
 typedef struct {
     const Stmt     *s;
@@ -568,12 +656,15 @@ static const Func *spmd_func(Ctx *c, void *user, const Func *f)
     int64_t     nphases = 0;
 
     (void)user;
-    if (f->kind != FUNC_KERNEL || !has_parallel(s) || (f->target && f->target->no_threads))
+    if (f->kind != FUNC_KERNEL || (f->target && f->target->no_threads))
         return func_with_body(c, f, serial(c, s));
     const Atom *tid = atom_var(c->arith, TIR_TID, 0, 1023),
                *nt = atom_var(c->arith, TIR_NT, 1, 1024);
     Spmd x = {c, idx_atom(c->arith, tid), idx_atom(c->arith, nt), NULL, &allocs};
 
+    s = stmt_map(c, s, &(TirMap){&x, join_copies, NULL, NULL, NULL});
+    if (!has_parallel(s))
+        return func_with_body(c, f, serial(c, s));
     s = peel_allocs(&x, s);
     if (!pieces_of(&x, s, &all))
         return func_with_body(c, f, serial(c, f->body));
