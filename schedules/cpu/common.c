@@ -69,7 +69,8 @@ bool has_block(const Sched *s, const char *block)
     return sched_block(s, block) != NULL;
 }
 
-/* How the block of a convolution reads its data, which are what has an iterator `y`. */
+/* How the block of a convolution reads its data, which are what has an iterator `y`, or `x` where
+ * there is one row. */
 typedef struct {
     const Stmt     *block;
     const LoadData *load; /* NULL: it does not */
@@ -81,10 +82,11 @@ static void find_load(void *user, const Prim *p)
 {
     DataLoad     *d = user;
     const Stmt   *store = d->block->kids[d->block->nkids - 1];
-    const Atom   *y = iter_of(d->block, "y");
+    const Atom   *y = iter_of(d->block, "y"), *x = iter_of(d->block, "x");
     const Buffer *b = p->kind == PRIM_LOAD ? p->u.load.buffer : NULL;
 
-    if (b && b != store->u.store.buffer && y && p->u.load.n >= 4 && idx_uses(p->u.load.index[2], y))
+    if (b && b != store->u.store.buffer && y && p->u.load.n >= 4 &&
+        (idx_uses(p->u.load.index[2], y) || (x && idx_uses(p->u.load.index[3], x))))
         d->load = &p->u.load;
 }
 

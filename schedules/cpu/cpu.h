@@ -180,7 +180,7 @@ bool is_packed(const Sched *s);
 bool conv2d_dot(Sched *s);
 /* Cells of an axis of a convolution that have the same taps, all of which meet data, or that meet
  * none (one is counted); up to so many strips of them, 0: there are more. */
-enum { MOST_STRIPS = 12 };
+enum { MOST_STRIPS = 32 };
 typedef struct {
     int64_t at, cells, taps;
 } Strip;
