@@ -1,16 +1,19 @@
 /* image_lines: what is computed of lines, as they come of images of height 1, is computed of these
- * images.
+ * images; so is what is computed of volumes that show an image's cells in other dimensions.
  *
  *   %1 = squeeze(nn.conv2d(%0, const @w), axis=[2]);  nn.relu(nn.bias_add(%1, const @b))
  *     -> reshape(nn.relu(nn.bias_add(nn.conv2d(%0, const @w), const @b)))
  *   nn.pad(reshape(transpose(%1: [1, 8, 1, 30], [0, 2, 3, 1])), pad_width=[0, 0, 2, 0, 0, 0])
  *     -> reshape(transpose(nn.pad(%1, pad_width=[0, 0, 0, 0, 0, 0, 2, 0]), [0, 2, 3, 1]))
+ *   nn.bias_add(reshape(nn.conv2d(%0, const @w), newshape=[1, 8, 3, 4, 5]), const @b)
+ *     -> reshape(nn.bias_add(nn.conv2d(%0, const @w), const @b), newshape=[1, 8, 3, 4, 5])
  *
- * A convolution of lines is one of images (ops/nn/conv1d.c), and views and transposes around it
- * move nothing or move it back, but one between a kernel and what follows keeps them two kernels,
- * and blocks of channels end at it.  So they go behind bias, activation, sum, border and reduction,
- * where they meet those of the next convolution and are gone.  The dimensions of lines come in any
- * order, as frameworks have them.  Operands that come otherwise are seen as images, too. */
+ * A convolution of lines is one of images (ops/nn/conv1d.c), one of volumes may be, too
+ * (frontends/volume.c).  Views and transposes around it move nothing or move it back, but one
+ * between a kernel and what follows keeps them two kernels, and blocks of channels end at it.  So
+ * they go behind bias, activation and sum, those of lines behind border and reduction, too, where
+ * they meet those of the next convolution and are gone.  The dimensions of lines come in any order,
+ * as frameworks have them.  Operands that come otherwise are seen as images, too. */
 #include "passes/graph/graph.h"
 
 #include <string.h>
@@ -23,6 +26,12 @@ typedef struct {
     const Expr *image;
     int         axis[LINES]; /* the image's, of each dimension; NONE: of one cell */
 } Lines;
+
+/* A volume N C .., which shows an image N C H W. */
+typedef struct {
+    const Expr *image;
+    const Type *type;
+} Volume;
 
 static bool is_one(const Type *t, uint32_t i)
 {
@@ -47,6 +56,17 @@ static bool lines_of(Ctx *c, const Expr *e, Lines *l)
         l->axis[p->dim] = (int)p->from;
     }
     return true;
+}
+
+/* What is behind the channels may come in dimensions that are not the image's. */
+static bool volume_of(const Expr *e, Volume *v)
+{
+    *v = (Volume){e, e->type};
+    while (is_view(v->image))
+        v->image = call_arg(v->image, 0);
+    return v->image != e && expr_has_shape(e) && expr_has_shape(v->image) && e->type->n >= LINES &&
+           v->image->type->n == IMAGE && e->type->dims[BATCH] == v->image->type->dims[BATCH] &&
+           e->type->dims[CHANNELS] == v->image->type->dims[CHANNELS];
 }
 
 static bool is_elementwise(const Op *op)
@@ -113,7 +133,52 @@ static const Expr *beside_image(Ctx *c, const Lines *l, const Expr *x)
     return make_reshape_to(c, x, (uint32_t)(IMAGE - first), dims + first, x ? x->loc : (Loc){0});
 }
 
-/* What was made of the image, as lines of type t. */
+/* Behind channels a volume's operand has all its cells; or one. */
+static bool has_all_cells(const Volume *v, const Expr *x)
+{
+    uint32_t before = v->type->n - x->type->n;
+
+    for (uint32_t i = HEIGHT; i < v->type->n; i++)
+        if (i < before || x->type->dims[i - before] != v->type->dims[i])
+            return false;
+    return true;
+}
+
+static bool has_one_cell(const Volume *v, const Expr *x)
+{
+    uint32_t before = v->type->n - x->type->n;
+
+    for (uint32_t i = HEIGHT; i < v->type->n; i++)
+        if (i >= before && !is_one(x->type, i - before))
+            return false;
+    return true;
+}
+
+/* The same numbers beside a volume's image. */
+static const Expr *beside_volume(Ctx *c, const Volume *v, const Expr *x)
+{
+    const Idx *dims[IMAGE], *one = idx_const(c->arith, 1);
+    uint32_t   n = x->type->n, before = v->type->n - n, first = IMAGE;
+    bool       all = has_all_cells(v, x);
+    Volume     other;
+
+    if (volume_of(x, &other) && same_dims(x->type, v->type) &&
+        same_dims(other.image->type, v->image->type))
+        return other.image;
+    for (uint32_t i = 0; i < IMAGE; i++) {
+        if (i < HEIGHT)
+            dims[i] = i < before ? one : x->type->dims[i - before];
+        else
+            dims[i] = all ? v->image->type->dims[i] : one;
+        first = dims[i] != one && i < first ? i : first;
+    }
+    if (first == IMAGE && n < IMAGE)
+        return x; /* one number */
+    first = first == IMAGE ? WIDTH : first;
+    return make_reshape_to(c, x, IMAGE - first, dims + first, x->loc);
+}
+
+/* What was made of the image, as lines, or as a volume, of type t. */
 static const Expr *as_lines(Ctx *c, Map *made, const Lines *l, const Expr *image, const Type *t)
 {
     int at[IMAGE] = {NONE, NONE, NONE, NONE};
@@ -121,7 +186,7 @@ static const Expr *as_lines(Ctx *c, Map *made, const Lines *l, const Expr *image
     if (!image)
         return NULL;
     map_put(made, PTR_KEY(image), made);
-    for (int i = 0; i < LINES; i++)
+    for (int i = 0; l && i < LINES; i++)
         if (l->axis[i] != NONE)
             at[l->axis[i]] = i;
     return make_reshape_to(c, ordered(c, image, at, image->loc), t->n, t->dims, image->loc);
@@ -144,8 +209,18 @@ static bool is_of_channels(const Expr *e)
     return call_is(e, "nn.bias_add") || call_is(e, "nn.prelu");
 }
 
-/* Cell by cell of lines. */
-static bool is_cellwise(const Expr *e, const Lines *l)
+/* The dimension of lines that is the image's channels. */
+static int channels_of(const Lines *l)
+{
+    int i = LINES - 1;
+
+    while (i >= 0 && l->axis[i] != CHANNELS)
+        i--;
+    return i;
+}
+
+/* Cell by cell of lines or a volume with channels in that dimension; NONE: in none. */
+static bool is_cellwise(const Expr *e, int channels)
 {
     const Op *op = call_op(e);
 
@@ -155,19 +230,32 @@ static bool is_cellwise(const Expr *e, const Lines *l)
         if (!expr_has_shape(call_arg(e, i)))
             return false;
     if (is_of_channels(e))
-        return l->axis[axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, LINES)] == CHANNELS;
+        return (int)axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, e->type->n) == channels;
     return !names_axis(op);
 }
 
-static const Expr *cells_of_image(Ctx *c, Map *made, const Lines *l, const Expr *e)
+static bool are_beside_volume(const Expr *e, const Volume *v)
+{
+    for (uint32_t i = 0; i < call_nargs(e) && !is_of_channels(e); i++)
+        if (!has_all_cells(v, call_arg(e, i)) && !has_one_cell(v, call_arg(e, i)))
+            return false;
+    return true;
+}
+
+/* Of lines; l NULL: of a volume. */
+static const Expr *cells_of_image(Ctx *c, Map *made, const Lines *l, const Volume *v, const Expr *e)
 {
     const Expr *args[MAX_IN];
     const void *attrs = e->u.attrs;
     bool        bias = is_of_channels(e);
 
-    for (uint32_t i = 0; i < call_nargs(e); i++)
-        if (!(args[i] = bias && i ? call_arg(e, i) : beside_image(c, l, call_arg(e, i))))
+    for (uint32_t i = 0; i < call_nargs(e); i++) {
+        const Expr *x = call_arg(e, i);
+
+        args[i] = bias && i ? x : l ? beside_image(c, l, x) : beside_volume(c, v, x);
+        if (!args[i])
             return NULL;
+    }
     if (bias) {
         BiasAddAttrs *a = ATTRS_COPY(c, BiasAddAttrs, e);
         a->axis = CHANNELS;
@@ -275,8 +363,9 @@ static const Expr *view(Ctx *c, const Expr *e)
 
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
 {
-    Map  *made = user;
-    Lines l;
+    Map   *made = user;
+    Lines  l;
+    Volume v;
 
     (void)was;
     if (is_view(e) || call_is(e, "transpose"))
@@ -284,10 +373,18 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
     if (is_elementwise(call_op(e)) && call_nargs(e) && is_computed(made, call_arg(e, 0)))
         map_put(made, PTR_KEY(e), made);
     for (uint32_t i = 0; call_op(e) && expr_has_shape(e) && i < call_nargs(e) && i < MAX_IN; i++) {
-        if (!lines_of(c, call_arg(e, i), &l) || !is_computed(made, l.image))
+        bool same = expr_has_shape(call_arg(e, i)) && same_dims(e->type, call_arg(e, i)->type);
+
+        if (!lines_of(c, call_arg(e, i), &l)) {
+            if (same && volume_of(call_arg(e, i), &v) && is_computed(made, v.image) &&
+                is_cellwise(e, CHANNELS) && are_beside_volume(e, &v))
+                return cells_of_image(c, made, NULL, &v, e);
             continue;
-        if (same_dims(e->type, call_arg(e, i)->type) && is_cellwise(e, &l))
-            return cells_of_image(c, made, &l, e);
+        }
+        if (!is_computed(made, l.image))
+            continue;
+        if (same && is_cellwise(e, channels_of(&l)))
+            return cells_of_image(c, made, &l, NULL, e);
         if (call_is(e, "nn.pad"))
             return border_of_image(c, made, &l, e);
         if (call_op(e)->attrs == &attrs_ReduceAttrs)
