@@ -217,6 +217,26 @@ static bool row_inside(const Turn *t, const char *lane, bool split)
     return !any || step(t->s, "reorder %s%%%s.ri, %%%s", order.at, t->block, lane);
 }
 
+/* The loop of tiles that threads divide: rows of the result where these are short and enough, and
+ * lie one behind the other (those of panels do not), else pieces of them. */
+static const char *tiles_loop(const Turn *t)
+{
+    const StoreData *d = store_of(t);
+    Machine          m = machine_of(t->s->target);
+    int64_t          row = 1, blocks = ceil_div(extent(t, t->unit), t->run);
+    bool whole = d && blocks >= m.cores && thread_balance(blocks) >= limit_balance_panels(&m);
+
+    for (uint32_t i = t->unit + 1; i < t->b->nspatial; i++)
+        row *= extent(t, i);
+    if (whole && row <= limit_whole_row(&m)) {
+        LoadData out = {.buffer = d->buffer, .n = d->n, .index = d->index};
+        whole = flat_step(flat_index(t->s, &out), t->b->iter[t->unit], 1) >= row;
+    } else {
+        whole = false;
+    }
+    return intern_printf(t->s->c->strings, "%s.%s", t->block, whole ? "ro" : "vo");
+}
+
 /* Threads divide what is outside of the tiles where it is even parts, else the tiles in `shared`.
  */
 static void divide_tiles(const Turn *t, const char *shared)
@@ -280,7 +300,7 @@ static bool tile(const Turn *t, bool parallel)
              t->block);
         step(s, "reorder %%%s.ri, %%%s.vi", t->block, t->block);
         lane = intern_printf(s->c->strings, "%s.vi", t->block);
-        shared = intern_printf(s->c->strings, "%s.vo", t->block);
+        shared = tiles_loop(t);
     }
     step(s, "vectorize %%%s", lane);
     step(s, "unroll %%%s.ri", t->block);
