@@ -4,7 +4,8 @@
     unseen.py OUTDIR [NAME..]      as models.py does; then compare.py OUTDIR WORK
 
 shufflenet_v2, unet and vit_b16 are of the first day; regnet_x, ghostnet and poolformer were written from their papers
-(Radosavovic et al., 2020; Han et al., 2020; Yu et al., 2022) later.
+(Radosavovic et al., 2020; Han et al., 2020; Yu et al., 2022) later; convnext, mnasnet and res2net (Liu et al., 2022; Tan et al.,
+2019; Gao et al., 2019) after those.
 """
 import sys
 
@@ -163,7 +164,86 @@ def poolformer():  # S12
     return g
 
 
-models.MODELS = [shufflenet_v2, unet, vit_b16, regnet_x, ghostnet, poolformer]
+def convnext():  # T
+    g = G("convnext", 17)
+    w = lambda *s: g.init(g.randn(*s, std=0.02))
+
+    def norm(x, c, **k):  # of the channels, which lie last
+        return g.op("LayerNormalization", x, g.init(g.rng.uniform(0.8, 1.2, c).astype(np.float32)), w(c), axis=-1, **k)
+
+    def last(x):
+        return g.op("Transpose", x, perm=[0, 2, 3, 1])
+
+    def first(x, c):
+        return g.op("Transpose", x, perm=[0, 3, 1, 2], c=c, m2=1.0)
+
+    def linear(x, cin, cout):
+        return g.op("Add", g.op("MatMul", x, g.init(g.randn(cin, cout, std=cin ** -0.5))), w(cout))
+
+    def gelu(x):
+        e = g.op("Erf", g.op("Div", x, g.const(2.0 ** 0.5)))
+        return g.op("Mul", g.op("Mul", x, g.op("Add", e, g.const(1.0))), g.const(0.5))
+
+    x = g.conv(g.image(224), 96, 4, 4, p=0, bias=True)
+    x = first(norm(last(x), 96), 96)
+    for c, n in ((96, 3), (192, 3), (384, 9), (768, 3)):
+        if c > 96:
+            x = g.conv(first(norm(last(x), c // 2), c // 2), c, 2, 2, p=0, bias=True)
+        for _ in range(n):
+            y = norm(last(g.conv(x, c, 7, g=c, bias=True)), c)
+            y = linear(gelu(linear(y, c, 4 * c)), 4 * c, c)
+            y = g.op("Mul", y, g.init(g.rng.uniform(0.3, 0.5, c).astype(np.float32)))
+            x = g.add(x, first(y, c))
+    x = g.op("Flatten", g.op("GlobalAveragePool", x, m2=0.2), axis=1)
+    g.output(g.fc(norm(x, 768, m2=1.0), 768, 1000))
+    return g
+
+
+def mnasnet():  # A1
+    g = G("mnasnet")
+
+    def gate(x, c):
+        q = g.relu(g.conv(g.op("GlobalAveragePool", x, m2=0.1), c // 4, 1, bias=True))
+        return g.op("Mul", x, g.op("Sigmoid", g.conv(q, g.c[x], 1, bias=True)), m2=0.13)
+
+    x = g.cbr(g.image(224), 32, 3, 2)
+    x = g.cbr(g.cbr(x, 32, 3, g=32), 16, 1, act=None)
+    for k, t, c, n, s, se in ((3, 6, 24, 2, 2, 0), (5, 3, 40, 3, 2, 1), (3, 6, 80, 4, 2, 0), (3, 6, 112, 2, 1, 1),
+                              (5, 6, 160, 3, 2, 1), (3, 6, 320, 1, 1, 0)):
+        for i in range(n):
+            cin = g.c[x]
+            y = g.cbr(x, cin * t, 1)
+            y = g.cbr(y, cin * t, k, s if i == 0 else 1, g=cin * t)
+            y = g.cbr(gate(y, cin) if se else y, c, 1, act=None)
+            x = g.add(y, x) if i else y
+    g.head(g.cbr(x, 1280, 1))
+    return g
+
+
+def res2net():  # 50, 26w x 4s
+    g = G("res2net")
+
+    def parts(x, w):
+        out = g.op("Split", x, outs=4, axis=1, c=w)
+        for p in out[1:]:
+            g.c[p], g.m2[p] = w, g.m2[out[0]]
+        return out
+
+    x = g.pool("MaxPool", g.cbr(g.image(224), 64, 7, 2), 3, 2, 1)
+    for c, w, n, s in ((256, 26, 3, 1), (512, 52, 4, 2), (1024, 104, 6, 2), (2048, 208, 3, 2)):
+        for i in range(n):
+            stride = s if i == 0 else 1
+            xs, done = parts(g.cbr(x, 4 * w, 1), w), []
+            for p in xs[:3]:
+                done.append(g.cbr(p if i == 0 or not done else g.add(p, done[-1]), w, 3, stride))
+            done.append(g.pool("AveragePool", xs[3], 3, stride, 1) if i == 0 else xs[3])
+            y = g.cbr(g.concat(done), c, 1, act=None)
+            x = g.relu(g.add(y, x if i else g.cbr(x, c, 1, stride, act=None)))
+    g.head(x)
+    return g
+
+
+models.MODELS = [shufflenet_v2, unet, vit_b16, regnet_x, ghostnet, poolformer, convnext, mnasnet, res2net]
 
 if __name__ == "__main__":
     models.main()
