@@ -68,17 +68,23 @@ static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double f
     return v->x != NULL;
 }
 
-/* [N, D, C, H, W] -> [N*D, C, H, W] */
-static const Expr *one_batch(const Build *b, const Expr *x)
+/* [.., a, b, ..] -> [.., a*b, ..], dimension `at` and the next, of five. */
+static const Expr *joined(const Build *b, const Expr *x, uint32_t at)
 {
     const Idx *dims[4];
 
     if (!x)
         return NULL;
-    dims[0] = idx_mul(b->c->arith, expr_form(x, 0), expr_form(x, 1));
-    for (uint32_t i = 1; i < 4; i++)
-        dims[i] = expr_form(x, i + 1);
+    for (uint32_t i = 0; i < 4; i++)
+        dims[i] = expr_form(x, i <= at ? i : i + 1);
+    dims[at] = idx_mul(b->c->arith, dims[at], expr_form(x, at + 1));
     return build_reshape_to(b, x, 4, dims);
+}
+
+/* [N, D, C, H, W] -> [N*D, C, H, W] */
+static const Expr *one_batch(const Build *b, const Expr *x)
+{
+    return joined(b, x, 0);
 }
 
 /* [N*D, C, H, W] -> [N, D, C, H, W] */
@@ -231,18 +237,7 @@ static uint32_t joint_of(const BuildWindow *w)
     return at;
 }
 
-/* [.., a, b, ..] -> [.., a*b, ..], dimension `at` and the next. */
-static const Expr *joined(const Build *b, const Expr *x, uint32_t at)
-{
-    const Idx *dims[4];
-
-    for (uint32_t i = 0; i < 4; i++)
-        dims[i] = expr_form(x, i <= at ? i : i + 1);
-    dims[at] = idx_mul(b->c->arith, dims[at], expr_form(x, at + 1));
-    return build_reshape_to(b, x, 4, dims);
-}
-
-/* ... and back, to what `like` has in their places. */
+/* `joined` and back, to what `like` has in their places. */
 static const Expr *apart_again(const Build *b, const Expr *y, uint32_t at, const Expr *like)
 {
     const Idx *dims[5];
@@ -412,8 +407,9 @@ const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, con
 
     a->ceil_mode = how.ceil_mode;
     a->count_include_pad = all;
-    if (moves_by_cells(w, 0) || joint_of(w) < 2) {
-        bool        slices = moves_by_cells(w, 0);
+    bool slices = moves_by_cells(w, 0);
+
+    if (slices || joint_of(w) < 2) {
         uint32_t    at = slices ? 1 : 3; /* channels and depth, or height and width */
         BuildWindow plane = slices ? plane_of(w, 1, 2) : plane_of(w, 0, 1);
         const Expr *one = joined(b, x, at);
