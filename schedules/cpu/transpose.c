@@ -217,24 +217,21 @@ static bool row_inside(const Turn *t, const char *lane, bool split)
     return !any || step(t->s, "reorder %s%%%s.ri, %%%s", order.at, t->block, lane);
 }
 
-/* The loop of tiles that threads divide: rows of the result where these are short and enough, and
- * lie one behind the other (those of panels do not), else pieces of them. */
-static const char *tiles_loop(const Turn *t)
+/* Do threads take whole rows of the result?  Where these are short and enough, and lie one behind
+ * the other (those of panels do not). */
+static bool takes_rows(const Turn *t)
 {
     const StoreData *d = store_of(t);
     Machine          m = machine_of(t->s->target);
     int64_t          row = 1, blocks = ceil_div(extent(t, t->unit), t->run);
-    bool whole = d && blocks >= m.cores && thread_balance(blocks) >= limit_balance_panels(&m);
 
     for (uint32_t i = t->unit + 1; i < t->b->nspatial; i++)
         row *= extent(t, i);
-    if (whole && row <= limit_whole_row(&m)) {
-        LoadData out = {.buffer = d->buffer, .n = d->n, .index = d->index};
-        whole = flat_step(flat_index(t->s, &out), t->b->iter[t->unit], 1) >= row;
-    } else {
-        whole = false;
-    }
-    return intern_printf(t->s->c->strings, "%s.%s", t->block, whole ? "ro" : "vo");
+    if (!d || blocks < m.cores || thread_balance(blocks) < limit_balance_panels(&m) ||
+        row > limit_whole_row(&m))
+        return false;
+    LoadData out = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    return flat_step(flat_index(t->s, &out), t->b->iter[t->unit], 1) >= row;
 }
 
 /* Threads divide what is outside of the tiles where it is even parts, else the tiles in `shared`.
@@ -300,7 +297,8 @@ static bool tile(const Turn *t, bool parallel)
              t->block);
         step(s, "reorder %%%s.ri, %%%s.vi", t->block, t->block);
         lane = intern_printf(s->c->strings, "%s.vi", t->block);
-        shared = tiles_loop(t);
+        if (!takes_rows(t))
+            shared = intern_printf(s->c->strings, "%s.vo", t->block);
     }
     step(s, "vectorize %%%s", lane);
     step(s, "unroll %%%s.ri", t->block);
