@@ -382,25 +382,39 @@ static bool taps_first(Ctx *c, const Subpixel *p, const Part *all, const Expr *d
                vectors_of_one(c, p, all, lanes);
 }
 
+/* Convolutions of one place or several each; how many, 0 with an error. */
+static uint32_t by_parts(Ctx *c, Subpixel *p, const Part *all, const Expr *deconv, const Expr *bias,
+                         const Expr **e)
+{
+    Part     parts[MOST_PARTS];
+    uint32_t n = parts_of(c, p, all, parts);
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!(e[i] = convolution(c, p, &parts[i], deconv, bias)))
+            return 0;
+    return n;
+}
+
 /* `bias`: what is added behind it, or NULL. */
 static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
 {
-    Subpixel          p;
-    Part              all, parts[MOST_PARTS];
-    const Expr       *e[MOST_PARTS], *x;
+    Subpixel    p;
+    Part        all;
+    const Expr *parts[MOST_PARTS], *const *e = parts, *x;
+    uint32_t          n;
     ConcatenateAttrs *a;
 
     if (!subpixel_of(c, deconv, &p, &all))
         return NULL;
     if (taps_first(c, &p, &all, deconv)) {
+        n = (uint32_t)(p.s[0] * p.s[1]);
         p.filled = p.out;
-        return interleaved(c, &p, subpixel_taps(c, &p, &all, deconv, bias), deconv->loc);
+        e = subpixel_taps(c, &p, &all, deconv, bias);
+    } else {
+        n = by_parts(c, &p, &all, deconv, bias, parts);
     }
-    uint32_t n = parts_of(c, &p, &all, parts);
-
-    for (uint32_t i = 0; i < n; i++)
-        if (!(e[i] = convolution(c, &p, &parts[i], deconv, bias)))
-            return NULL;
+    if (!e || !n)
+        return NULL;
     x = e[0];
     if (n > 1) {
         a = ATTRS_NEW(c, ConcatenateAttrs);

@@ -25,9 +25,9 @@ double subpixel_vectors(int64_t outs, int64_t row, int64_t lanes);
 
 /* subpixel_taps.c: vectors of products for a cell, and what their sums cost in such. */
 double subpixel_taps_vectors(const Machine *m, const Subpixel *p, int64_t lanes);
-/* The cells of all places, [N, places * O, rows, columns], a place's channels together; `bias`,
- * [O], is added, unless NULL.  p->groups is 1. */
-const Expr *subpixel_taps(Ctx *c, const Subpixel *p, const Part *all, const Expr *deconv,
-                          const Expr *bias);
+/* The cells of each place, [N, O, rows, columns], of which there are s[0] * s[1]; `bias`, [O], is
+ * added, unless NULL.  p->groups is 1. */
+const Expr **subpixel_taps(Ctx *c, const Subpixel *p, const Part *all, const Expr *deconv,
+                           const Expr *bias);
 
 #endif

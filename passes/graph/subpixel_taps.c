@@ -1,9 +1,9 @@
 /* Transposed convolutions to few channels as the products of all taps, which are then summed.
  *
  *   nn.conv2d_transpose(%x, const @w, strides=[2, 2], padding=[1, 1, 1, 1])  // @w: I 1 4 4
- *     -> %0 = nn.conv2d(%x, const @w');                      // @w': 16 I 1 1, one tap after
- * another %1 = nn.pad(%0);                                    // a border of zeros %2 = %1[taps 5
- * at (1, 1)] + %1[taps 7 at (1, 0)] + ..   // row 0, column 0 of each cell
+ *     -> %0 = nn.conv2d(%x, const @w');                        // @w': 16 I 1 1, tap by tap
+ *        %1 = nn.pad(%0);                                      // a border of zeros
+ *        %2 = %1[taps 5 at (1, 1)] + %1[taps 7 at (1, 0)] + .. // row 0, column 0 of each cell
  *        ..
  *        nn.depth_to_space(concatenate((%2, ..)), block_size=[2, 2])
  *
@@ -103,13 +103,12 @@ static const Expr *place(Ctx *c, const Subpixel *p, const Part *all, const Expr 
     return sum;
 }
 
-const Expr *subpixel_taps(Ctx *c, const Subpixel *p, const Part *all, const Expr *deconv,
-                          const Expr *bias)
+const Expr **subpixel_taps(Ctx *c, const Subpixel *p, const Part *all, const Expr *deconv,
+                           const Expr *bias)
 {
-    int64_t           places = p->s[0] * p->s[1];
-    const Expr      **parts = NEW_ARRAY(c->arena, const Expr *, places);
-    const Expr       *e = products(c, p, all, deconv);
-    ConcatenateAttrs *a = ATTRS_NEW(c, ConcatenateAttrs);
+    int64_t      places = p->s[0] * p->s[1];
+    const Expr **parts = NEW_ARRAY(c->arena, const Expr *, places);
+    const Expr  *e = products(c, p, all, deconv);
 
     for (int64_t i = 0; e && i < places; i++) {
         parts[i] = place(c, p, all, e, (int64_t[]){i / p->s[1], i % p->s[1]});
@@ -119,9 +118,5 @@ const Expr *subpixel_taps(Ctx *c, const Subpixel *p, const Part *all, const Expr
         if (!parts[i])
             return NULL;
     }
-    if (!e || places == 1)
-        return e ? parts[0] : NULL;
-    a->axis = 1;
-    return make1(c, "concatenate", expr_tuple(c, (uint32_t)places, parts, deconv->loc), a,
-                 deconv->loc);
+    return e ? parts : NULL;
 }
