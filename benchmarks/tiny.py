@@ -68,8 +68,8 @@ class Plain:
 
 
 class Ours:
-    def __init__(self, tool, source, feeds, outs, threads):
-        folder = f"{source}.{os.path.basename(tool)}"
+    def __init__(self, name, tool, source, feeds, outs, threads):
+        folder = f"{source}.{name}"
         os.makedirs(folder, exist_ok=True)
         name = os.path.join(folder, os.path.basename(source).removesuffix(".onnx"))
         for kind in ("so", "o"):
@@ -109,7 +109,7 @@ def measure(a, timer, net, source):
         want = [f[k] for k in f]
     for threads in (1, 2):
         for name, tool in a.tools.items():
-            who[name, threads] = Ours(tool, source, feeds, outs, threads)
+            who[name, threads] = Ours(name, tool, source, feeds, outs, threads)
     who["C", 1] = Plain(a, net, source, feeds)
     for name, one in list(who.items()):
         if (error := sweep.difference(one.run(), want)) > sweep.TOLERANCE:

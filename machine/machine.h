@@ -304,6 +304,9 @@ typedef struct {
 } Rows;
 /* Cycles of a step of the reduction over all of these, in tiles of at most p by nv vectors. */
 double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv);
+/* ... of one row by a panel of nv vectors of columns over so many steps, each sum as `sums` of them
+ * side by side. */
+double row_panel_cycles(const Machine *m, int64_t lanes, int64_t nv, int64_t steps, int64_t sums);
 /* Cycles of a convolution with so many multiply-adds and weights, and vectors of that many lanes:
  * of floats; of bytes as pairs of i16, as sums of four (`ops` instructions each), one by one. */
 double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes);

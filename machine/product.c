@@ -7,6 +7,11 @@
 #include <math.h>
 
 /* The weights are asked for ahead (`prefetch`). */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static double beside(const Machine *m, double compute, Time weights)
 {
     return time_cycles(m, time_beside(time_compute(compute), time_ahead(weights)));
@@ -144,6 +149,15 @@ double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
         all += (double)n;
     }
     return cycles / all * (double)rows.n;
+}
+
+/* Each sum waits for itself; in the end one by one is added to the first. */
+double row_panel_cycles(const Machine *m, int64_t lanes, int64_t nv, int64_t steps, int64_t sums)
+{
+    double n = (double)(nv * sums), loads = (double)sums / m->loads + n / m->loads;
+    double round = larger(larger(n / fma_rate(m, lanes), loads), m->latency);
+
+    return round * (double)(steps / sums) + (double)(sums - 1) * m->latency;
 }
 
 /* ---- whole products --------------------------------------------------------------------------- */

@@ -519,6 +519,12 @@ static void param_attrs(Gen *g, const GenFunc *gf, uint32_t i)
         gen_attr(g, gf->fn, i + 1, "readonly", 0);
 }
 
+/* A kernel that is one tile: it has nothing of its own on the stack, and may end by going there. */
+static bool only_calls(const Func *f)
+{
+    return f->body && f->body->kind == STMT_CALL;
+}
+
 static GenFunc *declare(Gen *g, const Func *f)
 {
     GenFunc     *gf = NEW(g->a, GenFunc);
@@ -546,7 +552,7 @@ static GenFunc *declare(Gen *g, const Func *f)
     /* Else vectors that leave registers cross lines or not, as the caller's stack happens to lie:
      * Winograd's transforms with AVX2 took 0.97 of the time on the average of four places (Zen 5),
      * tiles of 31 sums of a dilated kernel 2.1 ms or 9, from one process to the next (Zen 4). */
-    if ((f->kind == FUNC_KERNEL || f->kind == FUNC_TILE) && g->arch == ARCH_X86)
+    if ((f->kind == FUNC_KERNEL || f->kind == FUNC_TILE) && g->arch == ARCH_X86 && !only_calls(f))
         gen_string_attr(g, gf->fn, "stackrealign", "");
     for (uint32_t i = 0; i < f->nparams; i++)
         if (f->params[i].buffer)

@@ -202,6 +202,7 @@ typedef struct {
     RegTile   tile;
     int64_t   parts, chunk; /* blocks of rows; of k */
     int64_t   steps;        /* of a chunk that are written out */
+    int64_t   sums;         /* of a column, side by side */
     bool      ahead;
 } GemmPlan;
 
@@ -221,6 +222,22 @@ static int64_t pick_steps(Sched *s, const GemmPlan *p)
     return pick_factor(s, "steps", &k);
 }
 
+/* One row by few columns: a sum would wait for itself at each step, so it is one of several, of
+ * every second or fourth product. */
+static int64_t pick_row_sums(Sched *s, const GemmPlan *p)
+{
+    Machine    m = machine_of(s->target);
+    int64_t    vectors = ceil_div(p->z.n, p->lanes);
+    Candidates k = candidates(s);
+
+    if (p->rows > 1 || p->any_sums || !p->packed || p->z.b > 1 || vectors > limit_row_vectors(&m))
+        return 1;
+    for (int64_t n = 1; n <= limit_most_sums(&m); n *= 2)
+        if (p->z.k % n == 0 && (n == 1 || vectors * (n + 1) < tile_regs(&m, p->lanes, vectors)))
+            candidate(&k, n, 0, row_panel_cycles(&m, p->lanes, vectors, p->z.k, n));
+    return pick_factor(s, "sums", &k);
+}
+
 static void decide_gemm(Sched *s, void *plan)
 {
     GemmPlan        *p = plan;
@@ -234,6 +251,9 @@ static void decide_gemm(Sched *s, void *plan)
     if (p->packed)
         rows.far = share[LEVEL_L3] + share[LEVEL_MEMORY];
 
+    p->sums = pick_row_sums(s, p);
+    if (p->sums > 1)
+        return;
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
                            : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
     p->parts = p->alone || p->any_rows ? 1 : pick_parts(s, z, p->tile, p->lanes);
@@ -278,6 +298,28 @@ static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
     step(s, "unroll %%kb, %%nv");
     step(s, "parallel %%nb");
     return true;
+}
+
+/* All columns of one row at once, each as sums side by side, which are added up in the end. */
+static void row_of_sums(Sched *s, const GemmPlan *p, const char *out)
+{
+    long long   n = p->z.n;
+    const Stmt *b = sched_block(s, "dense");
+    const char *to = b->kids[b->nkids - 1]->u.store.buffer->name;
+
+    step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", n, n);
+    step(s, "split %%k by %lld -> %%kb, %%kp", (long long)p->sums);
+    step(s, "reorder %%m, %%kb, %%kp, %%n");
+    step(s, "rfactor %%kp at %%m");
+    step(s, "set_scope %%%s.rf reg", to);
+    sums_in_registers(s, "dense.rf", "m");
+    step(s, "cache_write dense reg at %%m");
+    if (out)
+        step(s, "reverse_compute_at %s %%m", out);
+    step(s, "split %%n by %lld tail=peel -> %%nv, %%j", (long long)p->lanes);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%nv, %%kp, %%dense.kp");
+    step(s, "outline %%m -> @gemm");
 }
 
 /* Threads take panels, where these are parts even enough, else tiles of rows, of all panels. */
@@ -328,6 +370,10 @@ void sched_dense(Sched *s)
                   .alone = is_tiny(s, z.b * rows * z.n * z.k),
                   .packed = is_packed(s)};
     sched_decide(s, decide_gemm, &p);
+    if (p.sums > 1) {
+        row_of_sums(s, &p, out);
+        return;
+    }
     RegTile t = p.tile;
     bool    alone = p.alone;
     int64_t width = t.nv * lanes, parts = p.parts, kb = p.chunk;
