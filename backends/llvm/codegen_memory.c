@@ -6,6 +6,12 @@
 
 enum { KEY_PREFETCH = 5 };
 
+/* A line that was asked for: with the vector at `by`, so many times. */
+typedef struct {
+    const Idx *by;
+    int        times;
+} LineAsked;
+
 /* Under a lane mask: p if any lane is on, else the address of zeros. */
 static LLVMValueRef safe_pointer(Gen *g, LLVMValueRef p)
 {
@@ -41,20 +47,37 @@ static void ask_for(Gen *g, LLVMValueRef p, uint64_t after, int32_t level)
     gen_intrinsic(g, "llvm.prefetch", g->ptr, 4, args);
 }
 
+/* The cell that begins a line, if the first cell does, as far as the constant of an index says. */
+static const Idx *line_of(Gen *g, const Idx *at, DType t)
+{
+    int64_t cells = CACHE_LINE / dtype_bytes((DType){t.code, t.bits, 1});
+
+    return idx_addc(g->c->arith, at, -((at->c0 % cells + cells) % cells));
+}
+
 /* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
  * but begins anew at each page.  Beyond the end it is a hint without effect.  The
  * pixels of a tile load the same vector: two of them ask, as a hint is dropped while all of a
  * core's misses are taken (Winograd's weights from memory: 5 % faster than asking once, and 4 %
- * faster than each pixel's asking, Zen 4). */
+ * faster than each pixel's asking, Zen 4).  Of several vectors in a line the first asks; rows of a
+ * tile begin anywhere in a line. */
 static void prefetch_load(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
 {
-    if (l->n != 1 || l->index[0]->c0 * dtype_bytes((DType){t.code, t.bits, 1}) % CACHE_LINE)
-        return; /* the vector before it asked for this line */
-    uint64_t  key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | l->index[0]->id;
-    uintptr_t asked = (uintptr_t)memo_get(&g->block, key);
-    if (asked == 2)
+    enum { MOST = 2 };
+
+    if (l->n != 1)
         return;
-    memo_put(g, &g->block, key, (void *)(asked + 1));
+    const Idx *line = line_of(g, l->index[0], t);
+    uint64_t   key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | line->id;
+    LineAsked *asked = memo_get(&g->block, key);
+    if (!asked) {
+        asked = NEW(g->a, LineAsked);
+        *asked = (LineAsked){.by = l->index[0]};
+        memo_put(g, &g->block, key, asked);
+    }
+    if (asked->by != l->index[0] || asked->times == MOST)
+        return; /* the vector before it asked for this line */
+    asked->times++;
     ask_for(g, p, l->buffer->ahead, 3);
 }
 
