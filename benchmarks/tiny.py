@@ -6,7 +6,8 @@
 Each network (tiny_nets.py) is an ONNX model and plain C of the same loops, which CC (clang-19) compiles with -O3
 -march=native -fno-math-errno.  Ours and the C are called by the same C loop (tiny.c), the engines from Python, whose
 own microseconds they then have.  All take turns, with one thread and with two; a figure is the least of all batches.
-`code` is the object's text without weights: of ours with the entry functions, checks of arguments and what -info needs.
+`code` is by how much a static program's text grows that calls the model: of ours with its checks of arguments and of the
+CPU, of the C with what it takes from libm.  Weights and tables do not count.
 Results are compared with ONNX Runtime's first.
 """
 import argparse
@@ -14,6 +15,7 @@ import ctypes
 import math
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -27,9 +29,22 @@ import tiny_nets
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def text_bytes(path):
-    said = subprocess.run(["size", "-A", path], capture_output=True, text=True, check=True).stdout
-    return sum(int(m[1]) for m in re.finditer(r"^\.text\S*\s+(\d+)", said, re.M))
+CALLER = "int %s(const void *, void *, const void *);\nint main(void) { return %s(0, 0, 0); }\n"
+NOTHING = "int %s(const void *in, void *out, const void *params) { return 0; }\n"
+
+
+def program_bytes(a, objects, symbol):
+    """Bytes of code by which a static program grows that calls the function: what it takes from libm is in it."""
+    def text(*more):
+        subprocess.check_call([a.cc, "-O2", "-w", "-static", "-Wl,--gc-sections", f"{base}.c", *more, "-o", base, "-lm"])
+        said = subprocess.run(["size", "-A", base], capture_output=True, text=True, check=True).stdout
+        return sum(int(m[1]) for m in re.finditer(r"^\.text\S*\s+(\d+)", said, re.M))
+
+    base = objects[0] + ".program"
+    for path, source in ((f"{base}.c", CALLER % (symbol, symbol)), (f"{base}.nothing.c", NOTHING % symbol)):
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(source)
+    return text(*objects) - text(f"{base}.nothing.c")
 
 
 class Timer:
@@ -53,7 +68,7 @@ class Plain:
         call = [a.cc, "-O3", "-march=native", "-fno-math-errno", "-c", "-fPIC", source + ".c", "-o", source + ".c.o"]
         subprocess.check_call(call)
         subprocess.check_call([a.cc, "-shared", source + ".c.o", "-o", source + ".c.so", "-lm"])
-        self.size, self.keep = text_bytes(source + ".c.o"), ctypes.CDLL(source + ".c.so")
+        self.size, self.keep = program_bytes(a, [source + ".c.o"], "run"), ctypes.CDLL(source + ".c.so")
         self.weights = engines.aligned(4 * max(1, net.at)).view(np.float32)
         self.weights[:net.at] = np.concatenate(net.values)
         self.x, self.y = np.ascontiguousarray(feeds["x"]), np.empty(net.shape, np.float32)
@@ -68,13 +83,14 @@ class Plain:
 
 
 class Ours:
-    def __init__(self, name, tool, source, feeds, outs, threads):
-        folder = f"{source}.{name}"
+    def __init__(self, a, name, source, feeds, outs, threads):
+        folder, model = f"{source}.{name}", os.path.basename(source).removesuffix(".onnx")
         os.makedirs(folder, exist_ok=True)
-        name = os.path.join(folder, os.path.basename(source).removesuffix(".onnx"))
+        at = os.path.join(folder, model)
         for kind in ("so", "o"):
-            subprocess.check_call([tool, source, "-mcpu=native", "-fno-cache", f"--emit={kind}", "-o", f"{name}.{kind}"])
-        self.size, self.run = text_bytes(name + ".o"), engines.load_tvmcc(name + ".so", feeds, outs, threads)
+            subprocess.check_call([*a.tools[name], source, "-mcpu=native", "-fno-cache", f"--emit={kind}", "-o", f"{at}.{kind}"])
+        self.size = program_bytes(a, [at + ".o"], model + "_run_ex")
+        self.run = engines.load_tvmcc(at + ".so", feeds, outs, threads)
         parts = dict(zip(self.run.__code__.co_freevars, (c.cell_contents for c in self.run.__closure__)))
         self.call, self.args = parts["call"], parts["args"]
 
@@ -108,8 +124,8 @@ def measure(a, timer, net, source):
     with np.load(source + ".want.npz") as f:
         want = [f[k] for k in f]
     for threads in (1, 2):
-        for name, tool in a.tools.items():
-            who[name, threads] = Ours(name, tool, source, feeds, outs, threads)
+        for name in a.tools:
+            who[name, threads] = Ours(a, name, source, feeds, outs, threads)
     who["C", 1] = Plain(a, net, source, feeds)
     for name, one in list(who.items()):
         if (error := sweep.difference(one.run(), want)) > sweep.TOLERANCE:
@@ -135,10 +151,10 @@ def line(a, name, net, us, size):
     own = us["tvmcc", 1]
     ratios = {"C": own / us["C", 1], "peer": min(peers) / own if peers else math.nan, "two": us["tvmcc", 2] / own,
               "size": size["tvmcc"] / size["C"]}
-    than = f" {cell(('than', 1))} |" if a.than else ""
+    than, than_size = (f" {cell(('than', 1))} |", f" {size['than']} |") if a.than else ("", "")
     print(f"| {name} | {net.macs / 1000:.1f} | {own:.2f} | {cell(('tvmcc', 2))} |{than} {cell(('C', 1))} | {ratios['C']:.2f} | "
           + " | ".join(f"{cell((e, 1))}, {cell((e, 2))}" for e in a.engines) +
-          f" | {ratios['peer']:.1f} | {size['tvmcc']} | {size['C']} | {ratios['size']:.2f} |", flush=True)
+          f" | {ratios['peer']:.1f} | {size['tvmcc']} |{than_size} {size['C']} | {ratios['size']:.2f} |", flush=True)
     return ratios
 
 
@@ -146,7 +162,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("words", nargs="*", help="of names: only these")
     p.add_argument("--tvmcc", default=os.path.join(HERE, "../build/release/bin/tvmcc"))
-    p.add_argument("--than", help="another tvmcc")
+    p.add_argument("--than", help="another tvmcc, or other options: 'tvmcc -Os'")
     p.add_argument("--work", default=os.path.join(HERE, "../build/bench/tiny"))
     p.add_argument("--engines", nargs="*", default=sweep.PEERS)
     p.add_argument("--cc", default="clang-19")
@@ -155,13 +171,13 @@ def main():
     p.add_argument("--processor-time", dest="processor", action="store_true", help="what the process took: one thread alone counts")
     a = p.parse_args()
     a.work = os.path.abspath(a.work)
-    a.tools = {"tvmcc": a.tvmcc, **({"than": a.than} if a.than else {})}
+    a.tools = {"tvmcc": shlex.split(a.tvmcc), **({"than": shlex.split(a.than)} if a.than else {})}
     os.makedirs(a.work, exist_ok=True)
     engines.build_runtime(a.work)
     timer, all_ratios = Timer(a), []
     print("| network | 1000 multiply-adds | us | two threads |" + (" than |" if a.than else "") + " C | ours / C | "
-          + " | ".join(f"{e}: one, two threads" for e in a.engines) + " | best / ours | code | C's | ours / C's |")
-    print("|---|" + "---:|" * (9 + len(a.engines) + bool(a.than)))
+          + " | ".join(f"{e}: one, two threads" for e in a.engines) + " | best / ours | code |" + (" than |" if a.than else "") + " C's | ours / C's |")
+    print("|---|" + "---:|" * (9 + len(a.engines) + 2 * bool(a.than)))
     for i, (name, make) in enumerate(tiny_nets.NETS.items()):
         if a.words and not any(w in name for w in a.words):
             continue
