@@ -4,52 +4,75 @@
  *     [x[0], x[2], x[4], x[6]]     ->  shuffle(load x[0..3], load x[3..6]; 0 2 5 7)
  *     [x[0], x[0], x[1], x[1]]     ->  shuffle(load x[0..1]; 0 0 1 1)
  *     [x[0], x[90], x[1], x[91]]   ->  shuffle(load x[0..1], load x[90..91]; 0 2 1 3)
+ *     [x[0], y[0], x[1], y[1]]     ->  shuffle(load x[0..1], load y[0..1]; 0 2 1 3)
  *
  * The first is a stride: windows between the first and the last cell.  The others are runs of
- * neighbours, each one load; with several runs a vector may be wider than the machine's and is put
- * together in pieces of a run's length.  Nothing outside the cells that are asked for is read: the
- * last window ends at the last cell. */
+ * neighbours, each one load, of one buffer or of several; with several runs a vector may be wider
+ * than the machine's and is put together in pieces of a run's length.  Nothing outside the cells
+ * that are asked for is read: the last window ends at the last cell. */
 #include "backends/llvm/llvm.h"
 
 enum { MAX_NEAR = 64, MAX_WINDOWS = 4, MAX_RUNS = 4 };
 
+/* Cells of the k-th buffer begin at k * APART, so that no run goes from one into the next. */
+#define APART ((int64_t)1 << 24)
+
 typedef struct {
-    const LoadData *load;
-    uint32_t        lanes, windows;
-    int64_t         least, span;
-    int64_t         at[MAX_NEAR]; /* cells behind the least */
+    const LoadData *load[MAX_RUNS]; /* the first of each buffer */
+    uint32_t        loads, lanes, windows;
+    int64_t         least[MAX_RUNS], span; /* of a buffer, behind its first load; of all */
+    int64_t         at[MAX_NEAR];          /* cells behind the least */
 } Near;
+
+/* Which of the buffers l reads at a known distance from the first load of it, a new one if there is
+ * room; -1: none. */
+static int near_buffer(Gen *g, Near *n, const LoadData *l, int64_t *at)
+{
+    for (uint32_t k = 0; k < n->loads; k++)
+        if (l->buffer == n->load[k]->buffer)
+            return idx_is_const(idx_sub(g->c->arith, l->index[0], n->load[k]->index[0]), at) &&
+                           *at > -APART / 2 && *at < APART / 2
+                       ? (int)k
+                       : -1;
+    if (n->loads == MAX_RUNS)
+        return -1;
+    n->load[n->loads] = l;
+    *at = 0;
+    return (int)n->loads++;
+}
 
 /* The cells of p as distances; false unless its kids are plain loads at known distances. */
 static bool near_loads(Gen *g, const Prim *p, Near *n)
 {
-    const LoadData *first = &p->kids[0]->u.load;
-    int64_t         most = 0;
+    int     of[MAX_NEAR];
+    int64_t most = 0;
 
     if (g->mask || p->nkids < 4 || p->nkids > MAX_NEAR || dtype_is_bool(p->dtype))
         return false;
-    *n = (Near){.load = first, .lanes = p->nkids};
+    *n = (Near){.lanes = p->nkids};
     for (uint32_t i = 0; i < p->nkids; i++) {
         const Prim     *k = p->kids[i];
         const LoadData *l = &k->u.load;
 
         if (k->kind != PRIM_LOAD || k->dtype.lanes > 1 || l->mask || l->n != 1 ||
-            l->buffer != first->buffer || l->buffer->scope == SCOPE_REG ||
-            !idx_is_const(idx_sub(g->c->arith, l->index[0], first->index[0]), &n->at[i]))
+            l->buffer->scope == SCOPE_REG || (of[i] = near_buffer(g, n, l, &n->at[i])) < 0)
             return false;
-        n->least = n->at[i] < n->least ? n->at[i] : n->least;
+        if (n->at[i] < n->least[of[i]])
+            n->least[of[i]] = n->at[i];
+    }
+    for (uint32_t i = 0; i < n->lanes; i++) {
+        n->at[i] += of[i] * APART - n->least[of[i]];
         most = n->at[i] > most ? n->at[i] : most;
     }
-    n->span = most - n->least + 1;
-    for (uint32_t i = 0; i < n->lanes; i++)
-        n->at[i] -= n->least;
+    n->span = most + 1;
     return true;
 }
 
 static LLVMValueRef load_cells(Gen *g, const Near *n, int64_t from, DType t)
 {
-    const Idx *at = idx_addc(g->c->arith, n->load->index[0], n->least + from);
-    LoadData   l = {.buffer = n->load->buffer, .n = 1, .index = &at};
+    int64_t    k = from / APART;
+    const Idx *at = idx_addc(g->c->arith, n->load[k]->index[0], n->least[k] + from % APART);
+    LoadData   l = {.buffer = n->load[k]->buffer, .n = 1, .index = &at};
 
     return gen_load(g, &l, t);
 }

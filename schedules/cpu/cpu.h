@@ -254,6 +254,9 @@ uint32_t line_dims(Sched *s, const char *block);
 /* The parts of a row that is put together, each as vectors (parts.c); false: it has none, or too
  * many. */
 bool part_vectors(Sched *s, const char *block);
+/* Equal parts of a few cells by turns, as vectors of several rows (parts.c), so many innermost
+ * dimensions of them as one line; false: they are not so, and nothing is done. */
+bool turned_parts(Sched *s, const char *block, uint32_t *dims);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its

@@ -455,12 +455,13 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
     const BlockData *d = &sched_block(s, block)->u.block;
     Machine          m = machine_of(s->target);
     uint32_t         dims = d->nreduce ? 1 : line_dims(s, block);
-    bool             parts = dims == 1 && (alone || has_rows(s, block)) && part_vectors(s, block);
+    bool             turns = dims == 1 && turned_parts(s, block, &dims);
+    bool parts = dims == 1 && !turns && (alone || has_rows(s, block)) && part_vectors(s, block);
     const char      *outer = "vo";
 
     if (dims == 1 && !parts && short_rows(s, block)) {
         dims = 2;
-    } else if (dims == 1 || !line_marks(s, block, dims)) {
+    } else if (!turns && (dims == 1 || !line_marks(s, block, dims))) {
         dims = 1;
         if (!parts)
             vector_marks(s, block);

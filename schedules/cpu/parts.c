@@ -4,7 +4,12 @@
  *
  * A vector with cells of both would load each under a mask.  So the row's loop is cut where its
  * conditions change, and each part becomes vectors for itself.  Cells of j may be a few numbers
- * side by side, in dimensions of their own: with them a part is one line. */
+ * side by side, in dimensions of their own: with them a part is one line.
+ *
+ *   %out[i, j] = select(j < 1, %x[i, j], %y[i, j - 1])
+ *
+ * Parts of a few cells each go by turns: a vector of several rows is a run of cells of each
+ * operand, and shuffles (backends/llvm/codegen_near.c). */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
@@ -149,5 +154,96 @@ bool part_vectors(Sched *s, const char *block)
             try_step(s, "vectorize %%%s.vi%u%s", block, i,
                      cells % lanes >= limit_least_rest(&m) ? "" : "#0");
     }
+    return true;
+}
+
+/* ---- parts by turns ------------------------------------------------------------------------------- */
+
+enum { MOST_TURNS = 4 }; /* runs that codegen_near.c puts together */
+
+typedef struct {
+    const Idx *load[MOST_TURNS], *store;
+    uint32_t   n;
+} Parts;
+
+/* Is the block nothing but a choice among loads by conditions on its last iterator? */
+static bool see_parts(Sched *s, const Stmt *b, Cuts *c, Parts *p)
+{
+    const StoreData *d = &b->kids[0]->u.store;
+    LoadData         to = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    const Prim      *v = d->value;
+
+    p->store = flat_index(s, &to);
+    for (p->n = 0; p->n < MOST_TURNS; v = v->kids[2]) {
+        const Prim *cell = v->kind == PRIM_SELECT ? v->kids[1] : v;
+
+        if (cell->kind != PRIM_LOAD || cell->u.load.mask)
+            return false;
+        p->load[p->n++] = flat_index(s, &cell->u.load);
+        if (v->kind != PRIM_SELECT)
+            break;
+        prim_visit(v->kids[0], &(TirVisit){.user = c, .prim = see_condition});
+    }
+    return v->kind == PRIM_LOAD && c->n + 1 == p->n;
+}
+
+/* Does the dimension go on where so many rows end, in the result and in all parts? */
+static bool rows_go_on(const Parts *p, const Atom *a, int64_t rows, int64_t cells, int64_t each)
+{
+    if (!a->below && !a->lo && atom_usual(a) == 1)
+        return true;
+    bool on = !a->below && !a->lo && idx_coef(p->store, a) == rows * cells;
+
+    for (uint32_t i = 0; i < p->n; i++)
+        on = on && idx_coef(p->load[i], a) == rows * each;
+    return on;
+}
+
+bool turned_parts(Sched *s, const char *block, uint32_t *dims)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    Machine          m = machine_of(s->target);
+    int64_t          lanes, wide, rows = 1, line;
+    uint32_t         n = 1;
+    Sched            before = *s;
+    Parts            p;
+
+    if (d->opaque || d->nreduce || d->nseq || d->nspatial < 2 || b->nkids != 1 ||
+        b->kids[0]->kind != STMT_STORE || cpu_lanes(s) < LEAST_LANES)
+        return false;
+    wide = lanes = s->target->vector_bytes / dtype_bytes(b->kids[0]->u.store.buffer->dtype);
+    const Atom *inner = d->iter[d->nspatial - 1];
+    Cuts        c = {.of = inner, .cells = atom_usual(inner)};
+    if (inner->below || inner->lo || !see_parts(s, b, &c, &p) || p.n < 2 || c.cells % p.n)
+        return false;
+    int64_t each = c.cells / p.n;
+    for (uint32_t i = 0; i < c.n; i++)
+        if (c.at[i] != each * (i + 1))
+            return false;
+    for (uint32_t i = 0; i < p.n; i++)
+        if (each > 1 && idx_coef(p.load[i], inner) != 1)
+            return false;
+    for (; n < d->nspatial; n++) {
+        const Atom *a = d->iter[d->nspatial - 1 - n];
+
+        if (!rows_go_on(&p, a, rows, c.cells, each))
+            break;
+        rows *= atom_usual(a);
+    }
+    while (wide % c.cells && wide < limit_wide_lanes(&m))
+        wide += lanes;
+    int64_t run = wide / p.n; /* cells of each part in a vector */
+    if (wide % c.cells || run < 2 || run > lanes || (run & (run - 1)) || rows * c.cells < wide ||
+        strcmp(line_loop(s, block, n, &line), "line"))
+        return false;
+    if (line == wide ? !try_step(s, "vectorize %%%s.line", block)
+                     : !try_step(s, "split %%%s.line by %lld tail=peel -> %%%s.vo, %%%s.vi", block,
+                                 (long long)wide, block, block) ||
+                           !try_step(s, "vectorize %%%s.vi#0", block)) {
+        *s = before;
+        return false;
+    }
+    *dims = n;
     return true;
 }
