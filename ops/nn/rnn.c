@@ -7,9 +7,13 @@
  * rest is nn.recurrent:
  *
  *     %xw = x * w' + (the input's bias + the state's bias)      [T, N, D * gates * H]
- *     %6  = nn.recurrent(%xw, r, %h0, %c0, cell="lstm") */
+ *     %6  = nn.recurrent(%xw, r, %h0, %c0, cell="lstm")
+ *
+ * A single step from a state of zeros multiplies the state by nothing: it is the functions of the
+ * cell behind the first product. */
 #include "ops/common.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- types --------------------------------------------------------------------------------------- */
@@ -179,6 +183,97 @@ static const Expr *projection(const Layer *k, bool all_biases)
     return x ? call_reshape_to(c, x, 3, rows, loc) : NULL;
 }
 
+/* ---- one step from a state of zeros ----------------------------------------------------------------- */
+
+static bool is_zeros(const Expr *e)
+{
+    double v;
+
+    return expr_const_f(e, &v) && v == 0;
+}
+
+/* Nothing in it makes anything else than 0 of a 0. */
+static bool is_finite(const Expr *e)
+{
+    if (e->kind != EXPR_CONST)
+        return false;
+    const Const *k = e->u.constant;
+    uint32_t     size = dtype_bytes(k->type->dtype);
+
+    for (size_t i = 0; i + size <= k->data.n; i += size)
+        if (!isfinite(dtype_get_f(k->type->dtype, (const char *)k->data.at + i)))
+            return false;
+    return true;
+}
+
+static bool is_first_step(const Layer *k)
+{
+    return idx_is_const(k->T, NULL) && k->T->c0 == 1 && idx_is_const(k->N, NULL) &&
+           is_zeros(call_arg(k->e, 4)) && is_finite(call_arg(k->e, 2));
+}
+
+/* Gate i of xw [1, N, D * gates * H] as [D, N, H]. */
+static const Expr *first_gate(const Layer *k, const Expr *xw, int64_t i)
+{
+    int64_t     N = k->N->c0, rows[3] = {N, k->D, k->gates * k->H};
+    const Expr *x = xw ? call_reshape(k->c, xw, 3, rows, k->e->loc) : NULL;
+
+    x = x ? slice(k, x, 2, i * k->H, (i + 1) * k->H) : NULL;
+    return x ? transposed(k, x, ints_of(k->c, 3, 1, 0, 2)) : NULL;
+}
+
+static const Expr *activated(const Layer *k, const char *f, const Expr *x)
+{
+    return x ? call1(k->c, !strcmp(f, "relu") ? "nn.relu" : f, x, NULL, k->e->loc) : NULL;
+}
+
+static const Expr *paired(const Layer *k, const char *op, const Expr *x, const Expr *y)
+{
+    return x && y ? call2(k->c, op, x, y, NULL, k->e->loc) : NULL;
+}
+
+/* (y, h), of an LSTM (y, h, c). */
+static const Expr *first_results(const Layer *k, const Expr *h, const Expr *cell, uint32_t n)
+{
+    int64_t     dims[4] = {1, k->D, k->N->c0, k->H};
+    const Expr *y = h ? call_reshape(k->c, h, 4, dims, k->e->loc) : NULL;
+
+    if (!y || (n > 2 && !cell))
+        return NULL;
+    return expr_tuple(k->c, n, (const Expr *[]){y, h, cell}, k->e->loc);
+}
+
+static const Expr *first_lstm(const Layer *k, const Expr *xw)
+{
+    const Expr *i = activated(k, "sigmoid", first_gate(k, xw, 0)),
+               *o = activated(k, "sigmoid", first_gate(k, xw, 1)), *was = call_arg(k->e, 5),
+               *cell = paired(k, "multiply", i, activated(k, "tanh", first_gate(k, xw, 3)));
+
+    if (!is_zeros(was)) {
+        const Expr *f = activated(k, "sigmoid", first_gate(k, xw, 2));
+        cell = paired(k, "add", paired(k, "multiply", f, was), cell);
+    }
+    return first_results(k, paired(k, "multiply", o, activated(k, "tanh", cell)), cell, 3);
+}
+
+/* (1 - z) * g(x), where the reset gate has nothing to do unless it comes behind the product, whose
+ * bias is left. */
+static const Expr *first_gru(const Layer *k, const GruAttrs *a, const Expr *xw)
+{
+    const Expr *z = activated(k, a->f, first_gate(k, xw, 0)), *x = first_gate(k, xw, 2),
+               *one = expr_scalar(k->c, k->e->type->parts[0]->dtype, 1);
+
+    if (a->linear_before_reset) {
+        const Expr *r = activated(k, a->f, first_gate(k, xw, 1)), *b = last_bias(k);
+        b = b ? call_reshape(k->c, b, 3, (int64_t[]){k->D, 1, k->H}, k->e->loc) : NULL;
+        x = paired(k, "add", x, paired(k, "multiply", r, b));
+    }
+    return first_results(
+        k, paired(k, "multiply", paired(k, "subtract", one, z), activated(k, a->g, x)), NULL, 2);
+}
+
+/* ---- expansion to nn.recurrent ------------------------------------------------------------------------ */
+
 static const Expr *recurrent(const Layer *k, const RecurrentAttrs *a, const Expr *xw, const Expr *r,
                              const Expr *more, uint32_t n)
 {
@@ -206,6 +301,8 @@ const Expr *expand_lstm(Ctx *c, const Expr *e)
 {
     Layer k = layer_of(c, e, 4);
 
+    if (is_first_step(&k))
+        return first_lstm(&k, projection(&k, true));
     return recurrent(&k, attrs_of(&k, "lstm", ATTRS(LstmAttrs, e)->direction, "sigmoid", "tanh"),
                      projection(&k, true), state_weight(&k, 0, 4), call_arg(e, 5), 4);
 }
@@ -216,6 +313,8 @@ const Expr *expand_gru(Ctx *c, const Expr *e)
     bool            linear = a->linear_before_reset;
     Layer           k = layer_of(c, e, 3);
 
+    if (is_first_step(&k))
+        return first_gru(&k, a, projection(&k, !linear));
     return recurrent(&k, attrs_of(&k, linear ? "gru_linear" : "gru", a->direction, a->f, a->g),
                      projection(&k, !linear), state_weight(&k, 0, linear ? 3 : 2),
                      linear ? last_bias(&k) : last_weight(&k), 4);
@@ -226,6 +325,9 @@ const Expr *expand_rnn(Ctx *c, const Expr *e)
     const RnnAttrs *a = ATTRS(RnnAttrs, e);
     Layer           k = layer_of(c, e, 1);
 
+    if (is_first_step(&k))
+        return first_results(&k, activated(&k, a->f, first_gate(&k, projection(&k, true), 0)), NULL,
+                             2);
     return recurrent(&k, attrs_of(&k, "rnn", a->direction, a->f, "tanh"), projection(&k, true),
                      state_weight(&k, 0, 1), NULL, 3);
 }
