@@ -26,8 +26,9 @@ const Stmt *spatial_chain(Ctx *c, const Stmt *s, const Idx **total)
     const Idx *all = *total = idx_const(c->arith, 1);
 
     for (int64_t lo; s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL && !s->u.loop.bind &&
-                     !s->u.loop.intrin && !s->u.loop.vector && idx_is_const(s->u.loop.lo, &lo) &&
-                     s->u.loop.extent->hi > 0 && all->hi <= INT32_MAX / s->u.loop.extent->hi;
+                     !s->u.loop.intrin && !s->u.loop.vector && !s->u.loop.unroll &&
+                     idx_is_const(s->u.loop.lo, &lo) && s->u.loop.extent->hi > 0 &&
+                     all->hi <= INT32_MAX / s->u.loop.extent->hi;
          s = s->kids[0])
         *total = all = idx_mul(c->arith, all, s->u.loop.extent);
     return s;

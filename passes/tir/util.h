@@ -7,8 +7,8 @@
 /* s with every access of `from` going to `to` (same indices). */
 const Stmt *buffer_replace(Ctx *c, const Stmt *s, const Buffer *from, const Buffer *to);
 
-/* The chain of spatial loops of constant extent that s begins with: what is inside, and how often
- * it runs; s itself and 1 if there is none. */
+/* The chain of spatial loops of constant extent, none of them to be written out, that s begins
+ * with: what is inside, and how often it runs; s itself and 1 if there is none. */
 const Stmt *spatial_chain(Ctx *c, const Stmt *s, const Idx **total);
 /* `in`, the inside of that chain, for iteration `at` of all; only below total if `guard`. */
 const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, const Idx *total, const Idx *at,

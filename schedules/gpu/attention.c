@@ -210,9 +210,9 @@ static void scores(Sched *s, const AttentionPlan *p)
     share_copy(s, queries.found->name, "score", &k, &m, "score.ko");
     share_copy(s, "keys", "score", &k, &n, "score.ko");
     if (queries.along_sum)
-        transpose_copy(s, queries.found->name, k.n, &m, p->quad, 1);
+        transpose_copy(s, queries.found->name, k.n, &m, p->quad, 1, false);
     if (keys.along_sum)
-        transpose_copy(s, "keys", k.n, &n, p->quad, 1);
+        transpose_copy(s, "keys", k.n, &n, p->quad, 1, false);
     write_out(s, "score", p);
 }
 

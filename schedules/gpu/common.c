@@ -136,16 +136,21 @@ void share_copy(Sched *s, const char *tensor, const char *block, const Loops *su
 }
 
 void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad,
-                    int64_t numbers)
+                    int64_t numbers, bool fours)
 {
-    StrBuf  across = strbuf(s->c->scratch);
-    int64_t banks = 32, by = thread->cells < banks ? thread->cells : banks;
+    StrBuf         across = strbuf(s->c->scratch);
+    int64_t        banks = 32, by = thread->cells < banks ? thread->cells : banks;
+    const uint32_t outside = thread->n - fours;
 
     step(s, "storage_align %%%s.shared dim=%u by %lld offset=%lld", tensor, nsum - 1,
          (long long)(numbers * (by > quad ? by : 2 * quad)), (long long)(numbers * quad));
-    for (uint32_t n = 0; n < thread->n; n++)
+    for (uint32_t n = 0; n < outside; n++)
         str_printf(&across, "%%%s.shared.a%u, ", tensor, nsum + n);
     for (uint32_t n = 0; n < nsum; n++)
         str_printf(&across, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", tensor, n);
+    if (fours)
+        str_printf(&across, ", %%%s.shared.a%u", tensor, nsum + outside);
     step(s, "reorder %s", across.at);
+    if (fours)
+        step(s, "unroll %%%s.shared.a%u", tensor, nsum + outside);
 }

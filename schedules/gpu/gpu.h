@@ -36,9 +36,9 @@ void share_copy(Sched *s, const char *tensor, const char *block, const Loops *su
                 const Loops *thread, const char *at);
 /* ... of so many loops of the sum, whose steps of the sum lie side by side in memory and are
  * fetched so; rows longer by `quad` cells, each of so many numbers, keep threads in banks of their
- * own. */
+ * own.  `fours`: a thread has all cells of the last loop of the threads and stores them at once. */
 void transpose_copy(Sched *s, const char *tensor, uint32_t nsum, const Loops *thread, int64_t quad,
-                    int64_t numbers);
+                    int64_t numbers, bool fours);
 
 /* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
  * they choose is found once. */

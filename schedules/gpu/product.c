@@ -311,11 +311,22 @@ static void window_first(Sched *s, const char *name, uint32_t outer, const Loops
     step(s, "reorder %s", order.at);
 }
 
+/* Four cells of the tile's side, which lie side by side in the copy, are a thread's, which stores
+ * them at once, where that leaves no thread without. */
+static bool takes_fours(Sched *s, const TilePlan *plan, const Loops *thread, const Loops *k)
+{
+    int64_t last = 0, cells = thread->cells * k->cells;
+
+    return sched_loop_extent(s, thread->at[thread->n - 1], &last) && last == plan->quad &&
+           cells % (plan->quad * device_tile_threads(&plan->t)) == 0;
+}
+
 /* The operand's part of a chunk in shared memory.  Quad not 0: its steps of the sum lie side by
  * side; `wide`: it comes 16 bytes at a time.  Four bytes that are multiplied together are a word.
  */
-static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, uint32_t outer,
-                  const Loops *rows, char side, int64_t quad, bool wide, const char *at)
+static void stage(Sched *s, const Product *p, const TilePlan *plan, const Operand *o,
+                  const Loops *k, uint32_t outer, const Loops *rows, char side, int64_t quad,
+                  bool wide, const char *at)
 {
     const char *name = o->tensor->name;
     Loops       thread = {0}, cells;
@@ -334,7 +345,8 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
         write_short_sum(s, p->first);
     }
     if (quad)
-        transpose_copy(s, name, k->n, &thread, quad, p->words ? WORD : 1);
+        transpose_copy(s, name, k->n, &thread, quad, p->words ? WORD : 1,
+                       !p->words && takes_fours(s, plan, &thread, k));
     else if (k->n > outer + 1 && !p->words && !(p->first && o == &p->a))
         window_first(s, name, outer, k, &thread);
     if (p->words)
@@ -438,10 +450,10 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
     for (int i = 0; i < 2; i++)
         if ((i == 0) != first_b)
-            stage(s, p, &p->a, &copied, group.n, &mrows, 'm', p->a_along_k ? plan->quad : 0,
+            stage(s, p, plan, &p->a, &copied, group.n, &mrows, 'm', p->a_along_k ? plan->quad : 0,
                   !plan->t.keeps_m, at);
         else
-            stage(s, p, &p->b, &copied, group.n, &nrows, 'n', p->b_along_k ? plan->quad : 0,
+            stage(s, p, plan, &p->b, &copied, group.n, &nrows, 'n', p->b_along_k ? plan->quad : 0,
                   !plan->t.keeps_n, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
