@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What machine code for NVIDIA GPUs looks like, without a GPU.
 
-    gpu_static.py MODEL|bytes [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--mixed] [--check] [--all] [--summary]
+    gpu_static.py MODEL|bytes [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--mixed] [--shape=INPUT:[..]] [--check] [--all] [--summary]
 
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
@@ -18,7 +18,7 @@ Latency, bank conflicts and the memory behind the caches are not in it: it says 
 of how many of these the multiply-adds are the bound; least, median and largest share of FFMA; the largest number of registers;
 seconds of a compile with an empty cache and with a full one.
 
---mixed: with --mixed-precision.
+--mixed: with --mixed-precision.  --shape: as tvmcc takes it, for another batch; once for each input.
 
 `bytes` in the place of a model: products of u8 by i8 with sums of i32, convolutions of ResNet-50 and MobileNetV2 and matrix products.
 Channels that are no multiple of 32 are summed by dp4a, as all are on GPUs before sm_80; others by mma.sync.
@@ -270,7 +270,7 @@ def report_bytes(args, nvdisasm):
 
 
 def report(args, model, nvdisasm):
-    target = ["--target=cuda -arch=" + args.arch] + ["--mixed-precision"] * args.mixed
+    target = ["--target=cuda -arch=" + args.arch] + ["--mixed-precision"] * args.mixed + ["--shape=" + s for s in args.shape]
     seconds = []
     with tempfile.TemporaryDirectory() as folder:
         o = os.path.join(folder, "net.o")
@@ -322,6 +322,7 @@ def main():
     p.add_argument("--tvmcc", default="tvmcc")
     p.add_argument("--all", action="store_true")
     p.add_argument("--mixed", action="store_true")
+    p.add_argument("--shape", action="append", default=[])
     p.add_argument("--check", action="store_true")
     p.add_argument("--summary", action="store_true")
     args = p.parse_args()
