@@ -189,6 +189,9 @@ typedef struct {
 } Placement;
 const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
 
+/* What the cell that is loaded holds, in the terms of the load, where one block computes all of its
+ * buffer; NULL: that is not known. */
+const Prim *loaded_value(Work *w, const Prim *load);
 /* ---- inline.c: everything that `block` reads still stands where `reader` runs, or a refusal ------- */
 
 bool sources_live(Work *w, uint32_t block, uint32_t reader);

@@ -35,6 +35,48 @@ static const Prim *inline_load(Ctx *c, void *user, const Prim *p)
     return prim_subst(c, store->u.store.value, sub);
 }
 
+/* Iterations (those that `at` solves for) and cells are as many.  Otherwise somebody may copy cells
+ * that were never written, and must not compute them from operands that are not there. */
+static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
+{
+    const BlockData *b = &block->u.block;
+    int64_t          cells = 1, rounds = 1;
+    for (uint32_t d = 0; d < t->ndim; d++)
+        if (!checked_mul(cells, idx_usual(t->extent[d]), &cells))
+            return false;
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        if (at[i] && !checked_mul(rounds, atom_usual(b->iter[i]), &rounds))
+            return false;
+    return cells == rounds;
+}
+
+const Prim *loaded_value(Work *w, const Prim *load)
+{
+    const Buffer *t = load->u.load.buffer;
+    Sites         all = blocks_in(w, NO_SITE);
+    uint32_t      def = NO_SITE;
+    const Idx    *at[16];
+
+    for (uint32_t i = 0; i < all.n; i++) {
+        if (!access_of(stmt_at(w, all.at[i]), t).stores)
+            continue;
+        if (def != NO_SITE)
+            return NULL;
+        def = all.at[i];
+    }
+    if (def == NO_SITE || is_param(w, t) || !is_pointwise(stmt_at(w, def)) || !is_closed(w, def) ||
+        !is_free(w, def))
+        return NULL;
+    const BlockData *b = block_at(w, def);
+    const Stmt      *store = store_of(stmt_at(w, def));
+    if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, store->u.store.index,
+                                           store->u.store.index, b->nspatial, b->iter, at))
+        return NULL;
+    Inline      in = {stmt_at(w, def), t, fills(stmt_at(w, def), t, at), false};
+    const Prim *v = inline_load(w->c, &in, load);
+    return in.beyond ? NULL : v;
+}
+
 bool sources_live(Work *w, uint32_t block, uint32_t reader)
 {
     Buffers read = buffers_read(w->c, stmt_at(w, block));
@@ -58,21 +100,6 @@ bool sources_live(Work *w, uint32_t block, uint32_t reader)
                 return refuse(w, "%%%s is written again", read.at[i]->name) != NULL;
         }
     return true;
-}
-
-/* Iterations (those that `at` solves for) and cells are as many.  Otherwise somebody may copy cells
- * that were never written, and must not compute them from operands that are not there. */
-static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
-{
-    const BlockData *b = &block->u.block;
-    int64_t          cells = 1, rounds = 1;
-    for (uint32_t d = 0; d < t->ndim; d++)
-        if (!checked_mul(cells, idx_usual(t->extent[d]), &cells))
-            return false;
-    for (uint32_t i = 0; i < b->nspatial; i++)
-        if (at[i] && !checked_mul(rounds, atom_usual(b->iter[i]), &rounds))
-            return false;
-    return cells == rounds;
 }
 
 enum { MAX_INLINED = 4096 };

@@ -7,7 +7,8 @@
  * A factor that is zero unless a condition holds makes a round add nothing where it fails for all
  * that the loops of this copy of the block come to.  Those rounds go where they are the first or
  * the last ones, and conditions that always hold go as well, so `partition` comes before: it cuts
- * the loops where the conditions change.  Iterators then count from what is left.
+ * the loops where the conditions change.  Iterators then count from what is left.  Of a factor that
+ * another block computes first, the condition is looked for there: rounds go, the copy stays.
  *
  * The other factor is taken to be finite; a sum of nothing but zeros keeps one of them.
  *
@@ -22,8 +23,9 @@ typedef struct {
     const BlockData *b;
     uint32_t         n;
     int64_t         *lo, *hi;
-    bool             fewer; /* rounds go, or conditions */
-    Pred             facts; /* which all hold where a round adds something */
+    bool             fewer;  /* rounds go, or conditions */
+    Pred             facts;  /* which all hold where a round adds something */
+    Pred             copied; /* ... which another block asks */
 } Rounds;
 
 static bool is_zero(const Prim *p)
@@ -31,16 +33,25 @@ static bool is_zero(const Prim *p)
     return (p->kind == PRIM_FLOAT && p->u.f == 0) || (p->kind == PRIM_INT && p->u.i == 0);
 }
 
-static void add_factor(Work *w, Rounds *r, const Prim *p)
+static void add_facts(Work *w, Pred *facts, const Prim *p)
 {
     Pred holds;
+
+    if (p->kind == PRIM_SELECT && is_zero(p->kids[2]) && prim_pred(w->c, p->kids[0], &holds))
+        *facts = pred_and_pred(w->c->arith, w->c->arena, *facts, holds);
+}
+
+static void add_factor(Work *w, Rounds *r, const Prim *p)
+{
+    const Prim *copied = p->kind == PRIM_LOAD ? loaded_value(w, p) : NULL;
 
     if (p->kind == PRIM_MUL) {
         add_factor(w, r, p->kids[0]);
         add_factor(w, r, p->kids[1]);
     }
-    if (p->kind == PRIM_SELECT && is_zero(p->kids[2]) && prim_pred(w->c, p->kids[0], &holds))
-        r->facts = pred_and_pred(w->c->arith, w->c->arena, r->facts, holds);
+    add_facts(w, &r->facts, p);
+    if (copied)
+        add_facts(w, &r->copied, copied);
 }
 
 /* The sum's terms are products, or else it has no facts. */
@@ -49,7 +60,7 @@ static void find_facts(Work *w, Rounds *r, const Stmt *store)
     const Buffer *t = store->u.store.buffer;
     const Prim   *v = store->u.store.value;
 
-    r->facts = PRED_TRUE;
+    r->facts = r->copied = PRED_TRUE;
     if (v->kind == PRIM_FMA && v->kids[2]->kind == PRIM_LOAD && v->kids[2]->u.load.buffer == t) {
         add_factor(w, r, v->kids[0]);
         add_factor(w, r, v->kids[1]);
@@ -57,6 +68,14 @@ static void find_facts(Work *w, Rounds *r, const Stmt *store)
     for (uint32_t i = 0; i < 2 && v->kind == PRIM_ADD; i++)
         if (v->kids[i]->kind == PRIM_LOAD && v->kids[i]->u.load.buffer == t)
             add_factor(w, r, v->kids[1 - i]);
+}
+
+static bool some_never(Pred p, IdxSubst *sub)
+{
+    for (uint32_t k = 0; k < p.n; k++)
+        if (idx_never(idx_subst(sub, p.ge0[k])))
+            return true;
+    return false;
 }
 
 /* With the i-th iterator at `value`, some fact holds for nothing that the others come to. */
@@ -70,16 +89,13 @@ static bool adds_nothing(Work *w, const Rounds *r, uint32_t i, int64_t value)
         subst_bind(sub, r->b->iter[k],
                    k == i ? idx_const(A, value) : idx_addc(A, idx_atom(A, v), r->lo[k]));
     }
-    for (uint32_t k = 0; k < r->facts.n; k++)
-        if (idx_never(idx_subst(sub, r->facts.ge0[k])))
-            return true;
-    return false;
+    return some_never(r->facts, sub) || some_never(r->copied, sub);
 }
 
-static bool in_facts(const Rounds *r, const Atom *iter)
+static bool pred_uses(Pred p, const Atom *iter)
 {
-    for (uint32_t i = 0; i < r->facts.n; i++)
-        if (idx_uses(r->facts.ge0[i], iter))
+    for (uint32_t i = 0; i < p.n; i++)
+        if (idx_uses(p.ge0[i], iter))
             return true;
     return false;
 }
@@ -146,7 +162,7 @@ static const Func *skip_copy(Work *w, uint32_t site, bool *fewer)
     for (uint32_t i = r.b->nspatial; i < r.b->nspatial + r.b->nreduce; i++) {
         int64_t from = r.lo[i], to = r.hi[i];
 
-        if (!in_facts(&r, r.b->iter[i]))
+        if (!pred_uses(r.facts, r.b->iter[i]) && !pred_uses(r.copied, r.b->iter[i]))
             continue;
         narrow(w, &r, i);
         if (r.lo[i] == from && r.hi[i] == to)

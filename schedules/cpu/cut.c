@@ -11,7 +11,10 @@
  * tile, whose columns of the kernel are written out: each adds to the pixels where it meets data
  * (`guard_zeros`).
  *
- *   11x11 on 5x5:  column 1 adds to pixel 4, column 5 to all five, column 9 to pixel 0 */
+ *   11x11 on 5x5:  column 1 adds to pixel 4, column 5 to all five, column 9 to pixel 0
+ *
+ * Where columns would be too many strips and too much code, rows alone are cut: the image has its
+ * border, or a padded copy, and each strip of rows the kernel's rows that meet data. */
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -189,11 +192,13 @@ typedef struct {
     int64_t          chunk;
     RegTile          tile;
     bool             channels;
+    double           copy; /* cycles of a padded copy, where the image has no border */
 } CutPlan;
 
-/* Columns of the kernel are cut in strips, or written out over a row. */
-enum { STRIPS, COLUMNS, FORMS };
-static const char *const form_names[] = {"strips", "columns"};
+/* Columns of the kernel are cut in strips, written out over a row, or all there with the padding.
+ */
+enum { STRIPS, COLUMNS, ROWS, FORMS };
+static const char *const form_names[] = {"strips", "columns", "rows"};
 
 /* Cells that a block of outputs adds up. */
 static int64_t sums(const ConvSizes *z)
@@ -214,8 +219,8 @@ static int64_t most_taps(const Strips *r)
 /* Multiply-adds that are written out, but for channels. */
 static int64_t written(const CutPlan *p, RegTile t)
 {
-    if (p->form == STRIPS)
-        return t.pixels * t.nv * p->cuts->x.n * p->cuts->y.n;
+    if (p->form != COLUMNS)
+        return t.pixels * t.nv * (p->form == ROWS ? 1 : p->cuts->x.n) * p->cuts->y.n;
     return (int64_t)strip_taps(&p->cuts->x) * t.nv * p->cuts->y.n;
 }
 
@@ -225,7 +230,9 @@ static double row_cycles(const Machine *m, const CutPlan *p, RegTile t)
     const ConvSizes *z = p->z;
     double           step = 0;
 
-    if (p->form != STRIPS) {
+    if (p->form == ROWS)
+        return (double)z->kw * strip_step_cycles(m, z->lanes, z->x, t.nv, ceil_div(z->x, t.pixels));
+    if (p->form == COLUMNS) {
         WrittenLine w = {.madds = strip_taps(&p->cuts->x),
                          .taps = z->kw,
                          .chain = most_taps(&p->cuts->x),
@@ -260,8 +267,16 @@ static double cut_cycles(const Machine *m, const CutPlan *p, RegTile t, double c
     double           rows = (double)z->y;
 
     return (double)(z->n * (z->o / t.nv)) *
-           (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)sums(z) +
-            chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0));
+               (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)sums(z) +
+                chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0)) +
+           (p->form == ROWS ? p->copy : 0);
+}
+
+static bool has_form(const Machine *m, const CutPlan *p)
+{
+    if (p->form == COLUMNS)
+        return p->cuts->x.n > 1;
+    return p->z->i && (p->form == ROWS ? p->cuts->y.n > 1 : few_strips(m, p->cuts));
 }
 
 /* The tile of nv vectors in the plan's form, and its cycles; INFINITY: there is none. */
@@ -269,9 +284,8 @@ static RegTile form_tile(const Machine *m, const CutPlan *p, int64_t nv, double 
 {
     const ConvSizes *z = p->z;
     RegTile          t = {tile_pixels_most(m, z->lanes, nv), nv};
-    bool             form = p->form == COLUMNS ? p->cuts->x.n > 1 : z->i && few_strips(m, p->cuts);
 
-    if (!form || z->group % nv || t.pixels < 1 ||
+    if (!has_form(m, p) || z->group % nv || t.pixels < 1 ||
         (p->form != STRIPS && written(p, t) > limit_code_madds(m)))
         *cycles = INFINITY;
     else
@@ -294,7 +308,7 @@ static double least_cycles(const Machine *m, CutPlan *p, uint32_t form)
 /* Times what they have to be quicker by. */
 static double priced_cycles(const Machine *m, CutPlan *p, uint32_t form)
 {
-    return least_cycles(m, p, form) * (form == COLUMNS ? limit_columns_gain(m) : limit_cut_gain(m));
+    return least_cycles(m, p, form) * (form == STRIPS ? limit_cut_gain(m) : limit_columns_gain(m));
 }
 
 static double best_cycles(const Machine *m, CutPlan *p)
@@ -326,7 +340,16 @@ double conv_cut_cycles(const Machine *m, const ConvWork *w)
     return best_cycles(m, &p);
 }
 
-/* ... without cuts, the padded copy with them, which is stored and read again. */
+/* Those of a padded copy, which is stored and read again. */
+static double copy_cycles(const Sched *s)
+{
+    Machine m = machine_of(s->target);
+    double  copy = (double)block_work(s, "pad") * 4;
+
+    return has_halo(s) ? 0 : time_traffic(moved_time(&m, copy, copy, copy));
+}
+
+/* ... without cuts. */
 static double whole_cycles(const Sched *s, const ConvSizes *z)
 {
     Machine  m = machine_of(s->target);
@@ -341,10 +364,8 @@ static double whole_cycles(const Sched *s, const ConvSizes *z)
                   .group = z->group,
                   .sum = conv_steps(z),
                   .plain = !z->i};
-    double   copy = (double)block_work(s, "pad") * 4;
 
-    return conv_whole_cycles(&m, &w) +
-           (has_halo(s) ? 0 : time_traffic(moved_time(&m, copy, copy, copy)));
+    return conv_whole_cycles(&m, &w) + copy_cycles(s);
 }
 
 static void decide_cut(Sched *s, void *plan)
@@ -385,7 +406,7 @@ static void pack(Sched *s, const ConvSizes *z, const CutPlan *p)
 {
     long long o = (long long)(p->tile.nv * z->lanes), i = (long long)z->i;
 
-    if (!i || p->form == STRIPS)
+    if (!i || p->form != COLUMNS)
         conv_pack(s, z, p->tile.nv);
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, c%%%lld, v, o%%%lld)",
@@ -401,15 +422,17 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
 
     if (!z->c || strcmp(z->line, "x") || !tap_cuts(s, &cuts))
         return false;
+    p.copy = copy_cycles(s);
     if (best_cycles(&m, &p) > whole_cycles(s, z))
         return false;
     p.alone = is_tiny(s, (int64_t)((double)(z->n * z->o * z->lanes * sums(z)) *
                                    strip_taps(&cuts.y) * strip_taps(&cuts.x)));
     inline_prologue(s, "conv");
-    step(s, "compute_inline pad");
-    out = prepare_anchor(s, "conv", false);
     sched_decide(s, decide_cut, &p);
     RegTile t = p.tile;
+    if (p.form != ROWS)
+        step(s, "compute_inline pad");
+    out = prepare_anchor(s, "conv", false);
 
     rows = cuts;
     if (p.form != STRIPS)
@@ -422,16 +445,18 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = t.pixels,
-                     .sums = !z->i              ? "%cb, %conv.kh, %conv.kw"
-                             : p.form == STRIPS ? "%cb, %conv.kh, %conv.kw, %conv.i"
-                                                : "%cb, %conv.kh, %conv.i, %conv.kw",
+                     .sums = !z->i               ? "%cb, %conv.kh, %conv.kw"
+                             : p.form == COLUMNS ? "%cb, %conv.kh, %conv.i, %conv.kw"
+                                                 : "%cb, %conv.kh, %conv.kw, %conv.i",
                      .vectors = "%ov, %conv.j",
                      .lane = "conv.j",
-                     .unroll = p.form == STRIPS ? "%p, %ov" : "%conv.kw, %p, %ov",
+                     .unroll = p.form == COLUMNS ? "%conv.kw, %p, %ov" : "%p, %ov",
                      .out = out,
                      .chunks = p.chunk < z->c};
     step(s, "reorder %%conv.n, %%oc, %%kc, %%conv.y, %%conv.x, %s, %s", tile.sums, tile.vectors);
     cut_loops(s, &rows);
+    if (p.form == ROWS)
+        try_step(s, "elide_pad pad");
     tile_sums(s, &tile);
     if (p.form == COLUMNS) {
         step(s, "guard_zeros conv");
@@ -443,5 +468,7 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
     if (!p.alone)
         step(s, "parallel %s", z->o > t.nv ? "%oc" : z->n > 1 ? "%conv.n" : "%conv.y");
     step(s, "outline %%t -> @tile");
+    if (!s->refusal && has_block(s, "pad"))
+        pad_marks(s, NULL);
     return true;
 }
