@@ -457,7 +457,7 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
     uint32_t         dims = d->nreduce ? 1 : line_dims(s, block);
     bool             turns = dims == 1 && turned_parts(s, block, &dims);
     bool parts = dims == 1 && !turns && (alone || has_rows(s, block)) && part_vectors(s, block);
-    const char      *outer = "vo";
+    const char *outer = "vo";
 
     if (dims == 1 && !parts && short_rows(s, block)) {
         dims = 2;

@@ -159,10 +159,10 @@ bool part_vectors(Sched *s, const char *block)
 
 /* ---- parts by turns ------------------------------------------------------------------------------- */
 
-enum { MOST_TURNS = 4 }; /* runs that codegen_near.c puts together */
+enum { MAX_PARTS = 4 }; /* runs that codegen_near.c puts together */
 
 typedef struct {
-    const Idx *load[MOST_TURNS], *store;
+    const Idx *load[MAX_PARTS], *store;
     uint32_t   n;
 } Parts;
 
@@ -174,7 +174,7 @@ static bool see_parts(Sched *s, const Stmt *b, Cuts *c, Parts *p)
     const Prim      *v = d->value;
 
     p->store = flat_index(s, &to);
-    for (p->n = 0; p->n < MOST_TURNS; v = v->kids[2]) {
+    for (p->n = 0; p->n < MAX_PARTS; v = v->kids[2]) {
         const Prim *cell = v->kind == PRIM_SELECT ? v->kids[1] : v;
 
         if (cell->kind != PRIM_LOAD || cell->u.load.mask)
