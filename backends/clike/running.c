@@ -18,6 +18,8 @@
  *         -> const float *b9 = b0 + r;  for (..) { .. b9[0] .. b9[96] .. } */
 #include "backends/clike/impl.h"
 
+enum { FEW_ROUNDS = 4 }; /* NVRTC writes them out unasked, as a rule */
+
 struct Running {
     const Running *outer;
     const Buffer  *of;
@@ -134,7 +136,7 @@ const char *clike_run_along(Clike *x, const Stmt *loop)
     if (!x->d->runs || is_written_out(l) || !idx_is_const(l->lo, &lo) || lo)
         return "";
     stmt_visit(loop->kids[0], &(TirVisit){&in, look_inside, NULL, NULL, NULL});
-    const bool chunks = in.meet && stmt_is_written_out(loop->kids[0]);
+    const bool chunks = in.meet && stmt_is_written_out(loop->kids[0], FEW_ROUNDS);
     for (uint32_t i = 0; i < x->f->nparams; i++) {
         const Param *p = &x->f->params[i];
         Steps        z = {.x = x, .of = p->buffer, .along = l->var, .inner = in.vars};

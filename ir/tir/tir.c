@@ -25,28 +25,28 @@ bool stmt_is_empty(const Stmt *s)
     return s->kind == STMT_SEQ && s->nkids == 0;
 }
 
-enum { FEW_ROUNDS = 4, MOST_WRITTEN = 512 };
+enum { MOST_WRITTEN = 512 };
 
 /* Stores of s when all is written out, which makes `rounds` of it; MOST_WRITTEN if a loop stays. */
-static int64_t written(const Stmt *s, int64_t rounds)
+static int64_t written(const Stmt *s, int64_t rounds, int64_t few)
 {
     const LoopData *l = &s->u.loop;
     int64_t         n = s->kind == STMT_STORE, all = 1;
 
     if (s->kind == STMT_FOR && !l->vector && !l->intrin && l->bind == AXIS_NONE) {
         all = l->extent->hi < 1 ? 1 : l->extent->hi;
-        if (!l->unroll && all > (l->rounds ? l->rounds : FEW_ROUNDS / rounds))
+        if (!l->unroll && all > (l->rounds ? l->rounds : few / rounds))
             return MOST_WRITTEN;
         rounds *= l->unroll || l->rounds ? 1 : all;
     }
     for (uint32_t i = 0; i < s->nkids && n < MOST_WRITTEN; i++)
-        n += written(s->kids[i], rounds);
+        n += written(s->kids[i], rounds, few);
     return n > MOST_WRITTEN / all ? MOST_WRITTEN : n * all;
 }
 
-bool stmt_is_written_out(const Stmt *s)
+bool stmt_is_written_out(const Stmt *s, int64_t few)
 {
-    return written(s, 1) < MOST_WRITTEN;
+    return written(s, 1, few) < MOST_WRITTEN;
 }
 
 const Stmt *stmt_seq(Ctx *c, uint32_t n, const Stmt *const *kids)

@@ -377,8 +377,8 @@ const Stmt *stmt_fail(Ctx *c, int32_t code);
 const Stmt *stmt_with_kids(Ctx *c, const Stmt *s, const Stmt *const *kids);
 bool        stmt_is_empty(const Stmt *s);
 /* No loop in s stays one: all are written out, by a mark, or by a device's compiler, as a hint says
- * or since their rounds are few; and that is no more than such compilers write out. */
-bool stmt_is_written_out(const Stmt *s);
+ * or since their rounds, together, are `few`; and that is no more than such compilers write out. */
+bool stmt_is_written_out(const Stmt *s, int64_t few);
 
 /* Rebuild: maps are applied bottom-up; NULL callbacks are identity.  `stmt` may give an empty seq
  * to delete.  Indices and prims are mapped in every data arm (bounds, bindings, where, args,

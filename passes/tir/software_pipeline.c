@@ -13,7 +13,8 @@
  * filled.  What is copied past the registers (async_copy) is on its way meanwhile; `await` says of
  * how many rounds it may still be.  All else is loaded before the round computes and stored behind
  * that.  One barrier a round is left, which thread_sync finds.  Of two stages compilers of devices
- * are asked to write out two rounds, where one is written out: in each the stages are then known,
+ * are asked to write out two rounds, where all of one is by marks (loops that they had left were
+ * written out with it, for twice the registers): in each the stages are then known,
  * and the loop's own instructions are half (products of 8x4 cells in chunks of 8: 641 instructions
  * for 512 multiply-adds, 696 without).
  *
@@ -441,7 +442,7 @@ static const Stmt *pipelined(Loop *x)
     for (uint32_t i = nest.regs.n; i-- > 0;)
         round = stmt_alloc(c, nest.regs.at[i], round);
     l.stages = 0;
-    if (x->stages == 2 && x->rounds > x->stages && !l.rounds && stmt_is_written_out(round))
+    if (x->stages == 2 && x->rounds > x->stages && !l.rounds && stmt_is_written_out(round, 1))
         l.rounds = (uint32_t)x->stages;
     vec_push(c->arena, &all, stmt_for(c, l, round, x->loop->loc));
     return stmt_seq(c, all.n, all.at);
