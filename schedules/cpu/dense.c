@@ -251,11 +251,11 @@ static void decide_gemm(Sched *s, void *plan)
     if (p->packed)
         rows.far = share[LEVEL_L3] + share[LEVEL_MEMORY];
 
+    p->tile = p->rows == 1 ? row_tile(s, p->vectors)
+                           : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
     p->sums = pick_row_sums(s, p);
     if (p->sums > 1)
         return;
-    p->tile = p->rows == 1 ? row_tile(s, p->vectors)
-                           : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
     p->parts = p->alone || p->any_rows ? 1 : pick_parts(s, z, p->tile, p->lanes);
     if (p->parts > 1) {
         int64_t rows = p->rows / p->parts;
@@ -300,14 +300,15 @@ static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
     return true;
 }
 
-/* All columns of one row at once, each as sums side by side, which are added up in the end. */
+/* All columns of one row at once, each as sums side by side, which are added up in the end. Weights
+ * lie as for other numbers of rows, with which a product of several shapes shares them. */
 static void row_of_sums(Sched *s, const GemmPlan *p, const char *out)
 {
-    long long   n = p->z.n;
+    long long   width = p->tile.nv * p->lanes;
     const Stmt *b = sched_block(s, "dense");
     const char *to = b->kids[b->nkids - 1]->u.store.buffer->name;
 
-    step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", n, n);
+    step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", width, width);
     step(s, "split %%k by %lld -> %%kb, %%kp", (long long)p->sums);
     step(s, "reorder %%m, %%kb, %%kp, %%n");
     step(s, "rfactor %%kp at %%m");
