@@ -154,7 +154,7 @@ double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
 /* Each sum waits for itself; in the end one by one is added to the first. */
 double row_panel_cycles(const Machine *m, int64_t lanes, int64_t nv, int64_t steps, int64_t sums)
 {
-    double n = (double)(nv * sums), loads = (double)sums / m->loads + n / m->loads;
+    double n = (double)(nv * sums), loads = ((double)sums + n) / m->loads;
     double round = larger(larger(n / fma_rate(m, lanes), loads), m->latency);
 
     return round * (double)(steps / sums) + (double)(sums - 1) * m->latency;

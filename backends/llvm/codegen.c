@@ -519,7 +519,7 @@ static void param_attrs(Gen *g, const GenFunc *gf, uint32_t i)
         gen_attr(g, gf->fn, i + 1, "readonly", 0);
 }
 
-/* A kernel that is one tile: it has nothing of its own on the stack, and may end by going there. */
+/* A kernel that is one tile: it has nothing of its own on the stack. */
 static bool only_calls(const Func *f)
 {
     return f->body && f->body->kind == STMT_CALL;

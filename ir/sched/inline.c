@@ -57,6 +57,8 @@ const Prim *loaded_value(Work *w, const Prim *load)
     uint32_t      def = NO_SITE;
     const Idx    *at[16];
 
+    if (is_param(w, t))
+        return NULL;
     for (uint32_t i = 0; i < all.n; i++) {
         if (!access_of(stmt_at(w, all.at[i]), t).stores)
             continue;
@@ -64,8 +66,7 @@ const Prim *loaded_value(Work *w, const Prim *load)
             return NULL;
         def = all.at[i];
     }
-    if (def == NO_SITE || is_param(w, t) || !is_pointwise(stmt_at(w, def)) || !is_closed(w, def) ||
-        !is_free(w, def))
+    if (def == NO_SITE || !is_pointwise(stmt_at(w, def)) || !is_closed(w, def) || !is_free(w, def))
         return NULL;
     const BlockData *b = block_at(w, def);
     const Stmt      *store = store_of(stmt_at(w, def));
