@@ -50,15 +50,28 @@ static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
     return cells == rounds;
 }
 
+/* What inline_load needs of a block that writes t; false: where it writes cannot be inverted. */
+static bool find_inline(Work *w, const Stmt *block, const Buffer *t, Inline *in)
+{
+    const BlockData  *b = &block->u.block;
+    const Idx *const *to = store_of(block)->u.store.index;
+    const Idx        *at[16];
+
+    if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, to, to, b->nspatial, b->iter, at))
+        return false;
+    *in = (Inline){block, t, fills(block, t, at), false};
+    return true;
+}
+
 const Prim *loaded_value(Work *w, const Prim *load)
 {
     const Buffer *t = load->u.load.buffer;
-    Sites         all = blocks_in(w, NO_SITE);
     uint32_t      def = NO_SITE;
-    const Idx    *at[16];
+    Inline        in;
 
     if (is_param(w, t))
         return NULL;
+    Sites all = blocks_in(w, NO_SITE);
     for (uint32_t i = 0; i < all.n; i++) {
         if (!access_of(stmt_at(w, all.at[i]), t).stores)
             continue;
@@ -66,14 +79,9 @@ const Prim *loaded_value(Work *w, const Prim *load)
             return NULL;
         def = all.at[i];
     }
-    if (def == NO_SITE || !is_pointwise(stmt_at(w, def)) || !is_closed(w, def) || !is_free(w, def))
+    if (def == NO_SITE || !is_pointwise(stmt_at(w, def)) || !is_closed(w, def) ||
+        !is_free(w, def) || !find_inline(w, stmt_at(w, def), t, &in))
         return NULL;
-    const BlockData *b = block_at(w, def);
-    const Stmt      *store = store_of(stmt_at(w, def));
-    if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, store->u.store.index,
-                                           store->u.store.index, b->nspatial, b->iter, at))
-        return NULL;
-    Inline      in = {stmt_at(w, def), t, fills(stmt_at(w, def), t, at), false};
     const Prim *v = inline_load(w->c, &in, load);
     return in.beyond ? NULL : v;
 }
@@ -133,11 +141,9 @@ const Func *step_compute_inline(Work *w)
     for (uint32_t i = 0; i < blocks.n; i++)
         if (!is_closed(w, blocks.at[i]) || !is_free(w, blocks.at[i]))
             return refuse(w, "'%s' depends on the loops around it", b->name);
-    const Idx *at[16];
-    if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, store->u.store.index,
-                                           store->u.store.index, b->nspatial, b->iter, at))
+    Inline in;
+    if (!find_inline(w, block, t, &in))
         return refuse(w, "where '%s' writes cannot be inverted", b->name);
-    Inline in = {block, t, fills(block, t, at), false};
     for (uint32_t i = 0; i < all.n; i++) {
         const Stmt *s = stmt_at(w, all.at[i]);
         Access      a = access_of(s, t);
