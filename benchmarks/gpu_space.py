@@ -4,12 +4,14 @@
     gpu_space.py make OUT --models MODEL[:OPTION..] .. [--variants 12] [--seed 1] [--target="cuda -arch=sm_90"] [--tvmcc=FILE]
     gpu_space.py time OUT [--runtime=libtvmcc_runtime.a]
     gpu_space.py report OUT [--worst 20]
+    gpu_space.py estimates OUT [--ghz 1.98]
 
 `make` needs no card: it compiles each model several times as a library, the first as the rules choose, in the others with a decision
 of each kernel drawn at random among the candidates that `tvmcc opt --space` estimates at less than three times the best; OPTIONs are
 words of the command line, such as `resnet50.onnx:--mixed-precision`.  `time` measures each launch of all libraries by the device's
 own clock, in one process (gpu_space.c).  `report` tells of each kernel what was estimated and measured for the default, and the best
-that was measured; then how far estimates are off, by rule.
+that was measured.  `estimates` tells how far estimates are off: of each model, and of each rule, what was measured by what was estimated
+(a tenth of the launches is below the first figure, half below the second, nine tenths below the third), and whether their order is right.
 """
 import argparse
 import collections
@@ -109,12 +111,13 @@ def time(args):
         subprocess.run([os.path.abspath(program), *libraries], stdout=f)
 
 
-def report(args):
+def measured(args):
+    """(model, place of the launch) -> [(cycles, ns, decisions, is default, kernel)]"""
     times = {}
     for line in open(os.path.join(args.out, "times.txt")):
         path, *ns = line.split()
         times[os.path.basename(path)] = [float(t) for t in ns if t.replace(".", "").isdigit()]
-    rows = collections.defaultdict(list)  # (model, place of the launch) -> [(cycles, ns, decisions, is default, kernel)]
+    rows = collections.defaultdict(list)
     for k in json.load(open(os.path.join(args.out, "known.json"))):
         ns = times.get(k["library"], [])
         if len(ns) != len(k["launches"]):
@@ -123,6 +126,37 @@ def report(args):
         for i, (name, t) in enumerate(zip(k["launches"], ns)):
             taken, cycles = k["kernels"].get(name) or k["kernels"].get(re.sub(r"\.\d+$", "", name)) or ({}, None)
             rows[k["model"], i].append((cycles, t, taken, not k["changed"], name))
+    return rows
+
+
+def ranked(values):
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    ranks = [0.0] * len(values)
+    for r, i in enumerate(order):
+        ranks[i] = r
+    return ranks
+
+
+def estimates(args):
+    groups = collections.defaultdict(list)
+    for (model, _), some in measured(args).items():
+        for cycles, ns, _, _, name in some:
+            if cycles:
+                groups[model.replace(".onnx", "").split("/")[-1]].append((cycles / args.ghz, ns))
+                groups["@" + name.split(".")[0]].append((cycles / args.ghz, ns))
+    print("| of | launches | measured us | estimated us | a tenth | half | nine tenths | order |\n|---|" + "---:|" * 7)
+    for name, pairs in sorted(groups.items()):
+        if len(pairs) < 4:
+            continue
+        off = sorted(ns / estimated for estimated, ns in pairs)
+        order = statistics.correlation(*map(ranked, zip(*pairs)))
+        at = [off[int(len(off) * f)] for f in (.1, .5, .9)]
+        print(f"| {name} | {len(pairs)} | {sum(p[1] for p in pairs) / 1e3:.1f} | {sum(p[0] for p in pairs) / 1e3:.1f} | " +
+              " | ".join(f"{a:.2f}" for a in at) + f" | {order:.2f} |")
+
+
+def report(args):
+    rows = measured(args)
     for model in sorted({m for m, _ in rows}):
         default = sum(next((t for _, t, _, d, _ in r if d), 0) for (m, _), r in rows.items() if m == model)
         best = sum(min(t for _, t, _, _, _ in r) for (m, _), r in rows.items() if m == model)
@@ -144,18 +178,19 @@ def word(row):
 
 
 def main():
-    p = argparse.ArgumentParser(usage="gpu_space.py make|time|report OUT [options]; its head says all")
-    p.add_argument("what", choices=["make", "time", "report"])
+    p = argparse.ArgumentParser(usage="gpu_space.py make|time|report|estimates OUT [options]; its head says all")
+    p.add_argument("what", choices=["make", "time", "report", "estimates"])
     p.add_argument("out")
     p.add_argument("--models", nargs="+", default=[])
     p.add_argument("--variants", type=int, default=12)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--worst", type=int, default=20)
+    p.add_argument("--ghz", type=float, default=1.98)
     p.add_argument("--target", default="cuda -arch=sm_90")
     p.add_argument("--tvmcc", default=os.path.join(ROOT, "build/release/bin/tvmcc"))
     p.add_argument("--runtime", default=os.path.join(ROOT, "build/release/lib/libtvmcc_runtime.a"))
     args = p.parse_args()
-    {"make": make, "time": time, "report": report}[args.what](args)
+    {"make": make, "time": time, "report": report, "estimates": estimates}[args.what](args)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ int main(void)
         net_close(state[k], &params[k]);
     }
     tvmrt_device_close(d);
-    printf("digits: %.1f us a run replayed%s, %.1f us launch by launch\n", us[0][ROUNDS / 2],
+    printf("%.1f us a run replayed%s, %.1f us launch by launch\n", us[0][ROUNDS / 2],
            d->record_begin ? "" : " (this driver records nothing)", us[1][ROUNDS / 2]);
     return 0;
 }
