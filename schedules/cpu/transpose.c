@@ -106,19 +106,6 @@ static bool find_loads(Turn *t)
     return t->loads && t->loads <= MAX_LOADS;
 }
 
-static bool is_turned(Turn *t)
-{
-    if (!find_loads(t) || extent(t, t->inner) < LEAST)
-        return false;
-    for (uint32_t i = 0; i < t->loads && !t->load; i++)
-        if (t->of[i]->buffer->dtype.bits == 32 && turns(t, t->of[i]))
-            t->load = t->of[i];
-    for (uint32_t i = 0; i < t->loads && t->load; i++)
-        if (!goes_along(t, t->of[i]))
-            return false;
-    return t->load;
-}
-
 static const char *loop(const Turn *t, uint32_t i)
 {
     return intern_printf(t->s->c->strings, "%s.%s", t->block, t->b->iter[i]->name);
@@ -184,6 +171,28 @@ static bool joins_before(const Turn *t, uint32_t i)
     for (uint32_t k = 0; k < t->loads; k++)
         joins = joins && is_line(t, t->of[k], i);
     return joins;
+}
+
+/* Has the result enough cells in a row, rows that are one line as one? */
+static bool has_row(const Turn *t)
+{
+    int64_t cells = extent(t, t->inner);
+
+    return cells >= LEAST ||
+           (joins_before(t, t->inner) && cells * extent(t, t->inner - 1) >= LEAST);
+}
+
+static bool is_turned(Turn *t)
+{
+    if (!find_loads(t) || !has_row(t))
+        return false;
+    for (uint32_t i = 0; i < t->loads && !t->load; i++)
+        if (t->of[i]->buffer->dtype.bits == 32 && turns(t, t->of[i]))
+            t->load = t->of[i];
+    for (uint32_t i = 0; i < t->loads && t->load; i++)
+        if (!goes_along(t, t->of[i]))
+            return false;
+    return t->load;
 }
 
 /* Cells of a row that fill no vectors, while the result goes on where it ends: tiles of all its
@@ -398,6 +407,7 @@ static bool by_turns(Turn *t, bool parallel)
     const char *line = loop(t, inner);
     uint32_t    outer = inner + 1 - dims;
 
+    cut_surplus(t);
     /* Rows that lie one behind the other on both sides are one line too. */
     if (dims > 1) {
         StrBuf loops = strbuf(s->c->arena);
