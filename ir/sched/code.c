@@ -337,7 +337,7 @@ const Func *step_unroll_hint(Work *w)
     const StepArg *by = step_option(w->st, "by");
     Sites          loops;
 
-    if (!by || by->num < 2 || by->num > MAX_HINT)
+    if (!by || by->num < 1 || by->num > MAX_HINT)
         return refuse(w, "write `unroll_hint %%k by 4`, rounds up to %d", MAX_HINT);
     if (!one_loop(w, &loops))
         return NULL;

@@ -327,6 +327,8 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     try_step(s, "unguard %s.load", p->block);
     if (t->stages > 1)
         try_step(s, "pipeline %%%s by %lld", at, (long long)t->stages);
+    else /* compilers of devices write a short one out, begin the copies of all, and spill */
+        try_step(s, "unroll_hint %%%s by 1", at);
 }
 
 /* The outermost of the instructions' loops that has rounds. */
