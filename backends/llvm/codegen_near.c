@@ -6,7 +6,8 @@
  *     [x[0], x[90], x[1], x[91]]   ->  shuffle(load x[0..1], load x[90..91]; 0 2 1 3)
  *     [x[0], y[0], x[1], y[1]]     ->  shuffle(load x[0..1], load y[0..1]; 0 2 1 3)
  *
- * The first is a stride: windows between the first and the last cell.  The others are runs of
+ * The first is a stride: windows between the first and the last cell, each as wide as the vector
+ * or, where the cells are fewer, the largest power of two of them.  The others are runs of
  * neighbours, each one load, of one buffer or of several; with several runs a vector may be wider
  * than the machine's and is put together in pieces of a run's length.  Nothing outside the cells
  * that are asked for is read: the last window ends at the last cell. */
@@ -18,10 +19,10 @@ enum { MAX_NEAR = 64, MAX_WINDOWS = 4, MAX_RUNS = 4 };
 #define APART ((int64_t)1 << 24)
 
 typedef struct {
-    const LoadData *load[MAX_RUNS]; /* the first of each buffer */
-    uint32_t        loads, lanes, windows;
-    int64_t         least[MAX_RUNS], span; /* of a buffer, behind its first load; of all */
-    int64_t         at[MAX_NEAR];          /* cells behind the least */
+    const LoadData *load[MAX_RUNS];               /* the first of each buffer */
+    uint32_t        loads, lanes, windows, width; /* of a window */
+    int64_t         least[MAX_RUNS], span;        /* of a buffer, behind its first load; of all */
+    int64_t         at[MAX_NEAR];                 /* cells behind the least */
 } Near;
 
 /* Which of the buffers l reads at a known distance from the first load of it, a new one if there is
@@ -87,7 +88,7 @@ static LLVMValueRef shuffled(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRe
 
 static int64_t window_start(const Near *n, uint32_t w)
 {
-    return w + 1 < n->windows ? (int64_t)w * n->lanes : n->span - n->lanes;
+    return w + 1 < n->windows ? (int64_t)w * n->width : n->span - n->width;
 }
 
 /* Lanes of the result from windows w and w+1; those from elsewhere are left open. */
@@ -97,10 +98,10 @@ static LLVMValueRef from_pair(Gen *g, const Near *n, const LLVMValueRef *load, u
     bool         two = w + 1 < n->windows;
 
     for (uint32_t i = 0; i < n->lanes; i++) {
-        uint32_t from = (uint32_t)(n->at[i] / n->lanes);
+        uint32_t from = (uint32_t)(n->at[i] / n->width);
         if (from == w || (two && from == w + 1))
             pick[i] = gen_i32(g, (uint32_t)(n->at[i] - window_start(n, from)) +
-                                     (from == w ? 0 : n->lanes));
+                                     (from == w ? 0 : n->width));
         else
             pick[i] = LLVMGetPoison(g->i32);
     }
@@ -112,13 +113,25 @@ static LLVMValueRef from_windows(Gen *g, const Near *n, DType t)
     LLVMValueRef load[MAX_WINDOWS], pick[MAX_NEAR], low;
 
     for (uint32_t w = 0; w < n->windows; w++)
-        load[w] = load_cells(g, n, window_start(n, w), t);
+        load[w] = load_cells(g, n, window_start(n, w), dtype_lanes(t, (uint16_t)n->width));
     low = from_pair(g, n, load, 0);
     if (n->windows <= 2)
         return low;
     for (uint32_t i = 0; i < n->lanes; i++)
-        pick[i] = gen_i32(g, i + (n->at[i] / n->lanes >= 2 ? n->lanes : 0));
+        pick[i] = gen_i32(g, i + (n->at[i] / n->width >= 2 ? n->lanes : 0));
     return shuffled(g, low, from_pair(g, n, load, 2), pick, n->lanes);
+}
+
+/* As wide as the vector, or narrower ones where its cells are fewer; no windows: these are one. */
+static void choose_windows(Near *n)
+{
+    n->width = n->lanes;
+    if (n->span < n->lanes)
+        for (n->width = 1; n->width * 2 <= n->span; n->width *= 2)
+            ;
+    n->windows = n->width > 1 && n->span <= (int64_t)MAX_WINDOWS * n->width
+                     ? (uint32_t)((n->span + n->width - 1) / n->width)
+                     : 0;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------- */
@@ -222,10 +235,10 @@ LLVMValueRef gen_near(Gen *g, const Prim *p)
 
     if (!near_loads(g, p, &n))
         return NULL;
-    n.windows = n.span <= MAX_WINDOWS * n.lanes ? (uint32_t)((n.span + n.lanes - 1) / n.lanes) : 0;
+    choose_windows(&n);
     if (n.span >= n.lanes && n.windows && n.lanes <= most)
         return from_windows(g, &n, p->dtype);
-    if (!find_runs(&n, most, &r) || (n.lanes > most && n.lanes % r.cells))
-        return NULL;
-    return from_runs(g, &n, &r, most, p->dtype);
+    if (find_runs(&n, most, &r) && (n.lanes <= most || n.lanes % r.cells == 0))
+        return from_runs(g, &n, &r, most, p->dtype);
+    return n.windows && n.lanes <= most ? from_windows(g, &n, p->dtype) : NULL;
 }

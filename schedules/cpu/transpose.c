@@ -321,6 +321,7 @@ static bool tile(const Turn *t, bool parallel)
 /* ---- few rows by turns -------------------------------------------------------------------------
  *
  *   %out[y, x, c] = %x[c, y, x]                 a picture's 3 channels; cells of several images
+ *   %out[y, x] = %x[y//2, x//2]                 each cell twice
  *
  * Some vectors of the result hold the cells of as many runs of the operand, each of a vector's
  * lanes, by turns: as wide a vector loop, which code generation makes of one load a run and
@@ -376,6 +377,22 @@ static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, 
     return n == runs;
 }
 
+/* What whole rounds of the line leave over: vectors, whose cells lie as near each other. */
+static void rest_vectors(const Turn *t, int64_t rest)
+{
+    Machine     m = machine_of(t->s->target);
+    int64_t     lanes = cpu_lanes(t->s);
+    const char *cells = intern_printf(t->s->c->strings, "%s.vi#1", t->block);
+
+    if (rest > lanes && try_step(t->s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", cells,
+                                 (long long)lanes, t->block, t->block))
+        try_step(t->s,
+                 rest % lanes >= limit_least_rest(&m) ? "vectorize %%%s.ri" : "vectorize %%%s.ri#0",
+                 t->block);
+    else if (rest <= lanes && rest >= limit_least_rest(&m))
+        try_step(t->s, "vectorize %%%s", cells);
+}
+
 /* How many innermost dimensions are a line of so many runs: one, or all that it takes where the
  * last one has few cells. */
 static uint32_t runs_dims(const Turn *t, const Idx *at, int64_t runs, int64_t lanes)
@@ -423,9 +440,11 @@ static bool by_turns(Turn *t, bool parallel)
         line = intern_printf(s->c->strings, "%ss", line);
         outer--;
     }
+    int64_t cells = loop_extent(s, line);
     step(s, "split %%%s by %lld tail=peel -> %%%s.vo, %%%s.vi", line, (long long)(runs * lanes),
          t->block, t->block);
     try_step(s, "vectorize %%%s.vi#0", t->block);
+    rest_vectors(t, cells % (runs * lanes));
     if (parallel && (!outer || extent(t, 0) < LEAST))
         try_step(s, "parallel %%%s.%s", t->block, outer > 1 ? t->b->iter[1]->name : "vo");
     else if (parallel)
