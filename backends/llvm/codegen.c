@@ -309,7 +309,7 @@ static void gen_alloc(Gen *g, const Stmt *s)
             align *= 2;
     }
     if (b->ndim)
-        type = LLVMArrayType2(type, (uint64_t)(elems > 0 ? elems : 1));
+        type = LLVMArrayType2(type, (uint64_t)(elems > 0 ? gen_room(g, b, elems) : 1));
     p = b->scope == SCOPE_SHARED ? gen_shared(g, type, b->name ? b->name : "")
                                  : gen_alloca(g, type, align, b->name ? b->name : "");
     at = gen_int(g, g->size, origin);

@@ -116,7 +116,9 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
         else if (t.lanes == 1)
             p = safe_pointer(g, p);
     }
-    if (mask && gen_is_vector(mt))
+    if ((v = gen_end_load(g, l, p, t, align, mask)))
+        ;
+    else if (mask && gen_is_vector(mt))
         v = gen_masked_load(g, p, mt, align, mask);
     else if (!stays(l->buffer, l->n, l->index) && (v = gen_odd_load(g, p, t, align)))
         ;
@@ -186,6 +188,8 @@ void gen_store(Gen *g, const StoreData *s)
         gen_masked_store(g, v, p, align, mask);
         return;
     }
+    if (!mask && gen_end_store(g, s, v, p, align))
+        return;
     if (!stays(s->buffer, s->n, s->index) && gen_odd_store(g, v, p, s->value->dtype, align))
         return;
     st = LLVMBuildStore(g->b, v, p);

@@ -83,19 +83,37 @@ static int64_t row_lanes(const Sched *s, const char *block, int64_t cells)
     return inner_lanes(s, cells);
 }
 
-/* The loop of a row, of so many cells, as vectors. */
+/* A function that becomes a formula of two dozen operations (passes/tir/lower_math.c). */
+static void see_function(void *user, const Prim *p)
+{
+    Use *u = user;
+
+    u->found |= p->kind == PRIM_MATH && dtype_is_float(p->dtype) && p->dtype.bits <= 32 &&
+                (p->u.math == MATH_EXP || p->u.math == MATH_LOG || p->u.math == MATH_TANH ||
+                 p->u.math == MATH_ERF || p->u.math == MATH_SIGMOID);
+}
+
+static bool has_function(const Stmt *block)
+{
+    Use u = {0};
+
+    stmt_visit(block, &(TirVisit){.user = &u, .prim = see_function});
+    return u.found;
+}
+
+/* The loop of a row, of so many cells, as vectors.  Two cells of functions take as long each as a
+ * vector. */
 static void row_vectors(Sched *s, const char *block, const char *inner, int64_t cells)
 {
     Machine m = machine_of(s->target);
     int64_t lanes = row_lanes(s, block, cells);
+    int64_t least = has_function(sched_block(s, block)) ? 2 : limit_least_rest(&m);
 
-    if (cells == lanes || (cells < lanes && cells >= limit_least_rest(&m)))
+    if (cells == lanes || (cells < lanes && cells >= least))
         try_step(s, "vectorize %%%s.%s", block, inner);
     else if (cells > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
                                        block, inner, (long long)lanes, block, block))
-        try_step(
-            s, cells % lanes >= limit_least_rest(&m) ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
-            block);
+        try_step(s, cells % lanes >= least ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0", block);
 }
 
 static void see_choice(void *user, const Prim *p)
@@ -552,24 +570,6 @@ static int64_t vector_trips(Sched *s, const char *block)
     int64_t lanes = n > 0 && !cells_choose(sched_block(s, block)) ? row_lanes(s, block, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
-}
-
-/* A function that becomes a formula of two dozen operations (passes/tir/lower_math.c). */
-static void see_function(void *user, const Prim *p)
-{
-    Use *u = user;
-
-    u->found |= p->kind == PRIM_MATH && dtype_is_float(p->dtype) && p->dtype.bits <= 32 &&
-                (p->u.math == MATH_EXP || p->u.math == MATH_LOG || p->u.math == MATH_TANH ||
-                 p->u.math == MATH_ERF || p->u.math == MATH_SIGMOID);
-}
-
-static bool has_function(const Stmt *block)
-{
-    Use u = {0};
-
-    stmt_visit(block, &(TirVisit){.user = &u, .prim = see_function});
-    return u.found;
 }
 
 static CellsPlan cells_plan(Sched *s, const char *block)
