@@ -304,6 +304,9 @@ typedef struct {
 } Rows;
 /* Cycles of a step of the reduction over all of these, in tiles of at most p by nv vectors. */
 double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv);
+/* What a panel of so many columns, fewer than the lanes, takes of the cycles of one of a vector; 1
+ * for 0. */
+double part_vector(const Machine *m, int64_t lanes, int64_t part);
 /* ... of one row by a panel of nv vectors of columns over so many steps, each sum as `sums` of them
  * side by side. */
 double row_panel_cycles(const Machine *m, int64_t lanes, int64_t nv, int64_t steps, int64_t sums);

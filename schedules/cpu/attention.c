@@ -148,8 +148,8 @@ static void decide_attention(Sched *s, void *plan)
 
     Rows rows = {.n = z->rows, .symbolic = z->any_rows};
 
-    p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, blocks);
-    p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, blocks);
+    p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, 1, blocks);
+    p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, 1, blocks);
     p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", p->context.nv * p->lanes2, z->n);
 }
 

@@ -31,9 +31,10 @@ static GemmSizes gemm_sizes(const Sched *s)
 
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
- * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
+ * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`; the
+ * last vector, alone, takes `part` of a whole one's cycles, beside others as many. */
 RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
-                       bool whole, int64_t times)
+                       bool whole, double part, int64_t times)
 {
     Machine    m = machine_of(s->target);
     Candidates tiles = candidates(s);
@@ -52,6 +53,8 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, i
             double c = (double)(vectors / nv) * rows_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
                 c += rows_step_cycles(&m, rows, p, vectors % nv);
+            if ((vectors - 1) % nv == 0)
+                c -= (1 - part) * rows_step_cycles(&m, rows, p, 1);
             if (p == most || p * nv >= limit_tile_least_sums(&m))
                 candidate(&tiles, p, nv, c * (double)k * (double)times);
         }
@@ -244,7 +247,7 @@ static void decide_gemm(Sched *s, void *plan)
     const GemmSizes *z = &p->z;
 
     Machine m = machine_of(s->target);
-    double  share[LEVELS];
+    double  share[LEVELS], part = part_vector(&m, p->lanes, z->n % p->lanes);
     Rows    rows = {.n = p->rows, .symbolic = p->any_rows, .each = p->any_rows};
 
     cache_shares(&m, (double)(z->n * z->k * 4), share);
@@ -252,7 +255,7 @@ static void decide_gemm(Sched *s, void *plan)
         rows.far = share[LEVEL_L3] + share[LEVEL_MEMORY];
 
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
-                           : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
+                           : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, part, z->b);
     p->sums = pick_row_sums(s, p);
     if (p->sums > 1)
         return;
@@ -341,7 +344,7 @@ static void divide_panels(Sched *s, const GemmPlan *p)
 void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
-    int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1, vectors = z.n / lanes;
+    int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1;
     Machine     m = machine_of(s->target);
     const char *out;
 
@@ -359,13 +362,13 @@ void sched_dense(Sched *s)
         return;
     out = prepare_anchor(s, "dense", false);
     /* Less than a vector: as many lanes as there are columns. */
-    if (!vectors)
-        lanes = z.n, vectors = 1;
+    if (z.n < lanes)
+        lanes = z.n;
 
     GemmPlan p = {.z = z,
                   .rows = rows,
                   .lanes = lanes,
-                  .vectors = vectors,
+                  .vectors = is_symbolic(s, "dense", "n") ? z.n / lanes : ceil_div(z.n, lanes),
                   .any_rows = is_symbolic(s, "dense", "m"),
                   .any_sums = is_symbolic(s, "dense", "k"),
                   .alone = is_tiny(s, z.b * rows * z.n * z.k),
@@ -395,7 +398,7 @@ void sched_dense(Sched *s)
     } else {
         step(s, "reorder %%n, %%m");
     }
-    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
+    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)(width < z.n ? width : z.n));
     if (p.any_sums) {
         step(s, "reorder %%m, %%k, %%ni");
     } else {

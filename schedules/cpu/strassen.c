@@ -66,7 +66,7 @@ static void decide_strassen(Sched *s, void *plan)
     const Halves *z = &p->z;
     int64_t       lanes = cpu_lanes(s);
 
-    p->tile = pick_gemm_tile(s, "tile", z->n / lanes, (Rows){.n = p->rows}, z->k, true, 7);
+    p->tile = pick_gemm_tile(s, "tile", z->n / lanes, (Rows){.n = p->rows}, z->k, true, 1, 7);
     p->chunk = pick_gemm_chunk(s, "chunk", p->tile.nv * lanes, z->k);
 }
 
