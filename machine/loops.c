@@ -57,26 +57,38 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
 
 /* ---- plain rows ------------------------------------------------------------------------------------ */
 
-#define LOADS_SHOW 0.3 /* of loads beside products */
-
 /* A vector mostly crosses two lines, and cells that lie apart are shuffled together from several;
- * 14 lanes are put together from 8, 4 and 2.  Numbers are spread by a load each.  To multiply-adds,
- * groups of 1 to 10, 3x3 and 4x4 on a Zen 5: 1.7 for 5 outputs of a row, 1.2 of two rows, 1.1 for
- * 10 of two, 1.4 for 3 of seven; with a stride of 2 2.5, 2.0, and 7.3 for one of seven; of 3 and
- * 4 4.3 for 5 of one. */
+ * 14 lanes are loaded as 8, 4 and 2, and multiplied as 16: a cell of 1x1 from 120 to 40 takes 1.13
+ * times as long on 28x28 as on 32x32.  Numbers are spread by a load each.  Loads hide behind
+ * products, or products behind loads: 1x1 from 16 to 16 that L2 holds takes per multiply-add of 64
+ * bytes 1.04 to 1.1 in tiles of 4x1, 8x1, 16x1, 4x2, 8x2 and 4x4; of 32 bytes 0.58 of 4x2, 0.59 of
+ * 4x3, 0.63 of 12x1, 0.65 of 8x1, 0.78 of 4x1 (Zen 4).  To multiply-adds, groups of 1 to 10, 3x3
+ * and 4x4 on a Zen 5: 1.7 for 5 outputs of a row, 1.2 of two rows, 1.1 for 10 of two, 1.4 for 3 of
+ * seven; with a stride of 2 2.5, 2.0, and 7.3 for one of seven; of 3 and 4 4.3 for 5 of one. */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
                           int64_t steps, int64_t stride)
 {
     enum { LOOPS = 4 };
-    double each = stride == 1 ? 2.5 : stride == 2 ? 6 : 12, sums = (double)(outputs * rows);
-    double pieces = 0;
+    double  each = stride == 1 ? 2.5 : stride == 2 ? 6 : 12, sums = (double)(outputs * rows);
+    double  pieces = 0;
+    int64_t width = 1;
 
     for (int64_t n = lanes; n > 0; n &= n - 1)
         pieces++;
+    while (width < lanes)
+        width *= 2;
     double loads = ((double)outputs + each * pieces * (double)rows) / m->loads;
 
-    return (double)steps * overlap(sums / fma_rate(m, lanes), loads, LOADS_SHOW) + sums * pieces +
+    return (double)steps * larger(sums / fma_rate(m, width), loads) + sums * pieces +
            rounds_cycles(LOOPS);
+}
+
+/* Rows are copied into the middle of longer ones, vectors that cross lines, and a few cells at
+ * their ends: 3x3 on 112x112, each channel for itself, took 6.5 cycles a vector of 64 bytes longer
+ * with padding, 3.5 of 32 bytes, by 2 4.9 and 3.4, groups of 5 on 56x56 5.6 (Zen 4). */
+double padded_copy_cycles(double bytes)
+{
+    return 0.1 * bytes;
 }
 
 /* ---- windows -------------------------------------------------------------------------------------- */

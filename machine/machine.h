@@ -221,6 +221,8 @@ double interpolate_blocks_cycles(double taps, double vectors);
  * step, `stride` cells apart. */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t outputs, int64_t rows,
                           int64_t steps, int64_t stride);
+/* ... of a padded copy of so many bytes. */
+double padded_copy_cycles(double bytes);
 /* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
  * ahead. */
 double hidden_cycles(const Machine *m, double chain, double operations);
@@ -286,6 +288,8 @@ double time_cycles(const Machine *m, Time t);
 /* The longer of two that go on at the same time, though not wholly: so much of the other one shows.
  */
 double overlap(double a, double b, double shows);
+/* What plain rows wait for of what comes from beyond L2; `broken`: several rows at a time. */
+double rows_far_cycles(const Machine *m, Time t, bool broken);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);

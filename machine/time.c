@@ -109,6 +109,19 @@ double time_cycles(const Machine *m, Time t)
     return larger(beside, least + far[0] + memory) + t.sync;
 }
 
+/* What comes from the memory shows as a whole: 1x1 from 16 to 16 on 304x304 takes 2.1 cycles per
+ * multiply-add in tiles of all outputs, 2.5 in tiles of half of them, 3.7 of a quarter, 0.1 to 0.15
+ * for each byte that they read again.  A channel's rows follow one another, one at a time is a
+ * stream that hardware foresees; several at a time are streams that end with their rows, and what
+ * waits is 2.4 to 2.8 of that, from L3 2.2 (`apart`; 16, 32 and 96 channels on 112x112 to 320x320;
+ * Zen 4). */
+double rows_far_cycles(const Machine *m, Time t, bool broken)
+{
+    double far = m->l3_shows * t.traffic[LEVEL_L3] + t.traffic[LEVEL_MEMORY];
+
+    return broken ? m->apart * far : far;
+}
+
 double divided(double cycles, int64_t parts)
 {
     return cycles / thread_balance(parts);

@@ -158,17 +158,17 @@ GroupRow group_row(const Sched *s, const ConvSizes *z)
 
 typedef struct {
     const Buffer *seen[8];
-    uint32_t      n;
+    uint32_t      n, ndim;
 } Operands;
 
-/* Values in blocks of channels are as large as the result: the sums, which it takes the place of,
- * and what is read beside them. */
+/* Values of images are as large as the result: the sums, which it takes the place of, and what is
+ * read beside them. */
 static void add_operand(void *user, const Prim *p)
 {
     Operands     *o = user;
     const Buffer *b = p->kind == PRIM_LOAD ? p->u.load.buffer : NULL;
 
-    if (!b || p->u.load.n != 5 || b->scope != SCOPE_ARENA || o->n == COUNT(o->seen))
+    if (!b || p->u.load.n != o->ndim || b->scope != SCOPE_ARENA || o->n == COUNT(o->seen))
         return;
     for (uint32_t i = 0; i < o->n; i++)
         if (o->seen[i] == b)
@@ -186,17 +186,22 @@ double conv_madds(const ConvSizes *z)
     return (double)(z->n * z->y * z->x * z->o) * (double)conv_steps(z);
 }
 
-TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
+int64_t result_streams(const Sched *s, const char *out, uint32_t ndim)
 {
-    Machine     m = machine_of(s->target);
-    Operands    reads = {0};
+    Operands    reads = {.ndim = ndim};
     const Stmt *b = out ? sched_block(s, out) : NULL;
-    double      bytes = (double)(z->n * z->o * z->y * z->x * z->lanes * 4);
 
     if (b)
         stmt_visit(b, &(TirVisit){.user = &reads, .prim = add_operand});
-    double streams = reads.n ? reads.n : 1, vector = (double)(z->lanes * 4);
-    Time   moved = moved_time(&m, (streams - 1) * vector, vector, bytes * streams);
+    return reads.n ? reads.n : 1;
+}
+
+TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
+{
+    Machine m = machine_of(s->target);
+    double  bytes = (double)(z->n * z->o * z->y * z->x * z->lanes * 4);
+    double  streams = (double)result_streams(s, out, 5), vector = (double)(z->lanes * 4);
+    Time    moved = moved_time(&m, (streams - 1) * vector, vector, bytes * streams);
 
     return (TileEnd){.steps = (double)conv_steps(z), .move = time_traffic(time_take_far(&moved))};
 }

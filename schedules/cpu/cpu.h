@@ -157,6 +157,9 @@ typedef struct {
     double move;  /* cycles for what is stored and read of a vector of sums, beyond L2 */
 } TileEnd;
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out);
+/* Images of so many dimensions, as large as the result, that are stored, or read beside the sums.
+ */
+int64_t result_streams(const Sched *s, const char *out, uint32_t ndim);
 /* Tiles of a convolution that are worth a choice, with the cycles of all multiply-adds. */
 typedef struct {
     int64_t          lanes, vectors, line, parts; /* as of tile_best */

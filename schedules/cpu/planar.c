@@ -12,8 +12,10 @@
 typedef struct {
     int64_t lanes, group, y, x, sum, stride; /* y: rows; sum: steps of the reduction, */
     int64_t taps;                            /* of which so many are cells of the kernel */
-    double  rows;                            /* of all outputs */
+    double  rows, images;                    /* of all outputs */
     double  data;                            /* bytes that the outputs of a group read */
+    double  streams;                         /* results, and what is read beside them */
+    bool    copied;                          /* a padded copy is made of the data first */
     TapCuts cuts;                            /* where taps change; .y.n 0: nowhere */
     RegTile tile;                            /* outputs by rows */
     bool    ahead;                           /* data are asked for before */
@@ -41,20 +43,43 @@ static bool next_tile(const Machine *m, const PlanarPlan *p, RegTile *t)
     return true;
 }
 
+/* What the next outputs of a group read again, after what the ones before stored. */
+static Time read_again(const Machine *m, const PlanarPlan *p, RegTile t)
+{
+    double again = p->images * (1 / (double)t.pixels - 1 / (double)p->group);
+    double pass = (double)t.pixels * p->rows / p->images * (double)(p->x * 4);
+
+    return moved_time(m, again * p->data, 0, p->data + pass * p->streams);
+}
+
+/* What tiles of several rows wait for longer than those of one: data, unless they are in a copy,
+ * which is made in order, and the result with what is read beside it. */
+static double apart_cycles(const Machine *m, const PlanarPlan *p)
+{
+    double data = p->images / (double)p->group * p->data, result = p->rows * (double)(p->x * 4);
+    double read = result * (p->streams - 1) + (p->copied ? 0 : data);
+    Time   moved = moved_time(m, read, result, data + result * p->streams);
+
+    return rows_far_cycles(m, moved, true) - rows_far_cycles(m, moved, false);
+}
+
 /* Cycles of all outputs.  Few outputs wait for themselves: those of some rows go on side by side.
- * The next ones of a group read its data again. */
+ */
 static double whole_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
 {
     int64_t whole = p->x / p->lanes, rest = p->x % p->lanes;
     double row = (double)whole * planar_tile_cycles(m, p->lanes, t.pixels, t.nv, p->sum, p->stride);
+    bool    apart = t.nv > 1 && p->x > p->lanes;
 
     if (rest)
         row += planar_tile_cycles(m, rest, t.pixels, t.nv, p->sum, p->stride);
     double tiles = p->rows / (double)(t.pixels * t.nv);
-    double again = p->rows / (double)p->y * (1 / (double)t.pixels - 1 / (double)p->group);
+    double copies = p->copied ? p->images / (double)t.pixels * p->data : 0;
+    Time   near = read_again(m, p, t), far = time_take_far(&near);
 
-    return time_cycles(
-        m, time_beside(time_compute(tiles * row), moved_time(m, again * p->data, 0, p->data)));
+    return time_cycles(m, time_beside(time_compute(tiles * row), near)) +
+           padded_copy_cycles(copies) + rows_far_cycles(m, far, apart && !p->copied) +
+           (apart ? apart_cycles(m, p) : 0);
 }
 
 /* ... in strips, each with its own columns of the kernel, and the rows that its rows have. */
@@ -72,6 +97,7 @@ static double tiles_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
         one.lanes = p->lanes < x->cells ? p->lanes : x->cells;
         one.sum = (int64_t)((double)(p->sum / p->taps * x->taps) * rows);
         one.data /= p->cuts.x.n;
+        one.copied = false;
         all += whole_cycles(m, &one, t);
     }
     return all;
@@ -97,14 +123,17 @@ double cpu_planar_cycles(const Target *t, const ConvWork *w)
                     .sum = w->sum,
                     .stride = w->stride,
                     .rows = rows,
-                    .data = (double)w->data};
+                    .images = (double)(w->n * w->o),
+                    .data = (double)w->data,
+                    .streams = 1,
+                    .copied = w->rows.taps * w->columns.taps > 1};
 
     if (w->x < 2 || w->lanes < 2)
         return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
     PlanarPlan strips = p;
     double     whole = best_cycles(&m, &p), cut;
 
-    if (w->sum <= w->rows.taps * w->columns.taps || !work_cuts(w, &strips.cuts) ||
+    if (w->sum <= w->rows.taps * w->columns.taps || w->y < 2 || !work_cuts(w, &strips.cuts) ||
         !few_strips(&m, &strips.cuts))
         return whole;
     strips.taps = w->rows.taps * w->columns.taps;
@@ -159,9 +188,13 @@ void conv2d_planar(Sched *s)
                         .taps = kh * kw,
                         .stride = stride,
                         .rows = (double)(work / sum / x),
-                        .data = (double)((c ? c : 1) * y * x * stride * stride * 4)};
+                        .images = (double)o,
+                        .data = (double)((c ? c : 1) * y * x * stride * stride * 4),
+                        .streams = 1,
+                        .copied = has_block(s, "pad")};
         PlanarPlan strips = p;
-        bool       cut = c && tap_cuts(s, &strips.cuts) && few_strips(&m, &strips.cuts) &&
+        /* Threads divide the rows of strips, or outputs: one row is no parts. */
+        bool cut = c && y > 1 && tap_cuts(s, &strips.cuts) && few_strips(&m, &strips.cuts) &&
                    best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &p);
 
         if (cut) {
@@ -170,6 +203,7 @@ void conv2d_planar(Sched *s)
             step(s, "compute_inline pad");
         }
         out = prepare_anchor(s, "conv", false);
+        p.streams = (double)result_streams(s, out, 4);
         sched_decide(s, decide_planar, &p);
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.tile.pixels);
         if (cut) {
