@@ -173,18 +173,20 @@ static bool joins_before(const Turn *t, uint32_t i)
     return joins;
 }
 
-/* Has the result enough cells in a row, rows that are one line as one? */
-static bool has_row(const Turn *t)
+/* Rows of fewer cells are turned as one line with those before, of half a vector at least. */
+static bool is_wide(const Turn *t)
 {
-    int64_t cells = extent(t, t->inner);
+    int64_t cells = extent(t, t->inner), lanes = cpu_lanes(t->s);
 
-    return cells >= LEAST ||
-           (joins_before(t, t->inner) && cells * extent(t, t->inner - 1) >= LEAST);
+    if (cells >= LEAST || t->unit + 1 >= t->inner)
+        return cells >= LEAST;
+    cells *= extent(t, t->inner - 1);
+    return cells >= LEAST && cells * 2 >= lanes && joins_before(t, t->inner);
 }
 
 static bool is_turned(Turn *t)
 {
-    if (!find_loads(t) || !has_row(t))
+    if (!find_loads(t))
         return false;
     for (uint32_t i = 0; i < t->loads && !t->load; i++)
         if (t->of[i]->buffer->dtype.bits == 32 && turns(t, t->of[i]))
@@ -192,7 +194,7 @@ static bool is_turned(Turn *t)
     for (uint32_t i = 0; i < t->loads && t->load; i++)
         if (!goes_along(t, t->of[i]))
             return false;
-    return t->load;
+    return t->load && is_wide(t);
 }
 
 /* Cells of a row that fill no vectors, while the result goes on where it ends: tiles of all its
