@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* Slices of a result that are convolutions of their own; weights that take as long to read as a
- * cell to copy. */
-enum { MOST_SLICES = 64, COPIED_CELL = 8 };
+ * cell to copy; slices and padding among which are chosen those that are read. */
+enum { MOST_SLICES = 64, COPIED_CELL = 8, MOST_CHOICE = 65536 };
 
 typedef struct {
     const Build *b;
@@ -264,15 +264,54 @@ static Conv2dAttrs *conv_attrs(const Build *b, const BuildWindow *plane, int64_t
     return a;
 }
 
-const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, const BuildWindow *win,
+/* The slices along depth or height of x that windows read which share none, of 2 by stride 4 from
+ * -1 on 0 3 4 7 8 ..; where these are not all, *w becomes the window of what is left. */
+static const Expr *slices_read(const Build *b, const Expr *x, BuildWindow *w, uint32_t i)
+{
+    int64_t taps = w->kernel[i], span = (taps - 1) * w->dilation[i] + 1, size, n = 0;
+    int64_t before = 0, behind = 0, windows, *at;
+
+    if (!x || !type_dim(x->type, 2 + i, &size) || w->stride[i] < span || w->stride[i] == taps ||
+        size + w->begin[i] + w->end[i] < span || size + w->begin[i] + w->end[i] > MOST_CHOICE)
+        return x;
+    windows = (size + w->begin[i] + w->end[i] - span) / w->stride[i] + 1;
+    at = NEW_ARRAY(b->c->arena, int64_t, size);
+    for (int64_t k = 0; k < windows * taps; k++) {
+        int64_t from = k / taps * w->stride[i] + k % taps * w->dilation[i] - w->begin[i];
+
+        if (from < 0)
+            before++;
+        else if (from >= size)
+            behind++;
+        else
+            at[n++] = from;
+    }
+    if (!n || n == size)
+        return x;
+    w->begin[i] = before;
+    w->end[i] = behind;
+    w->stride[i] = taps;
+    w->dilation[i] = 1;
+    return build_take(b, x, build_i64s(b, (uint32_t)n, at), 2 + i);
+}
+
+/* Depths and heights that no window reads are left out first, so that layouts change of that much
+ * less; rows stay, of which a copy is quicker than of cells. */
+const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, const BuildWindow *all,
                               int64_t group, const char *out_dtype)
 {
     Conv2dAttrs *a;
     Ints         d = build_dims(b, w);
-    const Expr  *sum = NULL, *whole = x;
-    uint32_t     joint = joint_of(win);
+    const Expr  *sum = NULL, *whole;
+    BuildWindow  left = *all, *win = &left;
     Volume       v;
 
+    for (uint32_t i = 0; i < 2; i++)
+        x = slices_read(b, x, win, i);
+    if (!x)
+        return NULL;
+    whole = x;
+    uint32_t joint = joint_of(win);
     if (joint < 2) {
         BuildWindow plane = plane_of(win, 0, 2 - joint);
 

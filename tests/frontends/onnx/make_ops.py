@@ -305,6 +305,11 @@ def volumes():
                           node("AveragePool", "x", "k", kernel_shape=[3, 1, 1], strides=[2, 1, 1], pads=[1, 0, 0, 1, 0, 0], count_include_pad=1),
                           node("MaxPool", "x", "l", kernel_shape=[2, 1, 1], strides=[2, 1, 1], ceil_mode=1)],
          {"x": f(2, 4, 5, 6, 7)}, "a c d e g k l", w=f(6, 2, 1, 1, 3), b=f(6), v=f(3, 4, 3, 1, 1), p=f(5, 4, 1, 1, 1))
+    # Windows that lie apart, and what none of them reads.
+    case("volume_apart", [conv("x w b", "a", strides=[4, 4, 4], pads=[1] * 6), conv("x w", "c", strides=[4, 5, 1], dilations=[2, 3, 1]),
+                          conv("x p", "d", strides=[2, 3, 2]), conv("x p", "e", strides=[3, 4, 1], pads=[2, 1, 0, 0, 3, 1]),
+                          conv("x v", "g", group=2, strides=[3, 3, 2], pads=[0, 2, 1, 1, 2, 0])],
+         {"x": f(2, 4, 9, 11, 6)}, "a c d e g", w=f(3, 4, 2, 2, 2) / 5, b=f(3), p=f(5, 4, 1, 1, 1), v=f(6, 2, 2, 2, 2) / 4)
 
 
 if __name__ == "__main__":
