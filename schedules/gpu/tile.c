@@ -44,29 +44,44 @@ static double tile_cycles(const Machine *m, DeviceTile t)
     return least;
 }
 
-/* ... with the chunk that suits it; one that walks the window will be found. */
-static double best_cycles(const Machine *m, DeviceTile t)
+/* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
+ * that divide the loop need no condition.  Groups of threads have parts of a part.  The least of
+ * their estimates; all of them are candidates of k, where there is one. */
+static double chunks_cycles(const Machine *m, const TilePlan *d, DeviceTile t, Candidates *k)
+{
+    const int64_t most = t.groups * limit_gpu_chunk(m);
+    int64_t       inner = 1;
+    double        least = NAN;
+
+    for (uint32_t i = d->nsum; i-- > 0 && inner <= most; inner *= d->sum[i])
+        for (int64_t f = d->sum[i] < most / inner ? d->sum[i] : most / inner; f >= 1; f--) {
+            t.chunk = inner * f;
+            if (f == 1 && i + 1 < d->nsum) /* the loop inside, whole */
+                continue;
+            t.tested = d->sum[i] % f != 0;
+            if (t.tested && (d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
+                continue;
+            if (t.groups > 1 && (t.tested || f % t.groups))
+                continue;
+            double cycles = tile_cycles(m, t);
+            least = fmin(least, cycles);
+            if (k && !isnan(cycles))
+                candidate(k, t.chunk, 0, cycles);
+        }
+    return least;
+}
+
+/* ... with the chunk that suits it, of any where the loops of the sum are not known. */
+static double best_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
 {
     double least = NAN;
 
-    t.window = 0;
+    if (d->nsum)
+        return chunks_cycles(m, d, t, NULL);
     for (t.chunk = t.groups * limit_gpu_chunk(m); t.chunk >= t.groups * limit_gpu_least_chunk(m);
          t.chunk /= 2)
         least = fmin(least, tile_cycles(m, t));
     return least;
-}
-
-/* The least chunk that groups of threads can have parts of; see `chunks`. */
-static bool has_chunk(const Machine *m, const TilePlan *d, DeviceTile t)
-{
-    int64_t inner = 1;
-
-    for (uint32_t i = d->nsum; t.groups > 1 && i-- > 0; inner *= d->sum[i])
-        if (d->sum[i] % t.groups == 0) {
-            t.chunk = inner * t.groups;
-            return inner <= limit_gpu_chunk(m) && is_legal(m, &t);
-        }
-    return t.groups == 1;
 }
 
 /* Sides of tiles: none is twice as long as what there is. */
@@ -98,9 +113,8 @@ static double cells_cycles(const Machine *m, TilePlan *d, DeviceTile t)
         return *known;
     for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
         for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
-            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t) &&
-                has_chunk(m, d, t))
-                least = fmin(least, best_cycles(m, t));
+            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n) && has_threads(m, &t))
+                least = fmin(least, best_cycles(m, d, t));
     return *known = least;
 }
 
@@ -111,30 +125,6 @@ static double side_cycles(const Machine *m, TilePlan *d, DeviceTile t)
     for (t.groups = 1; t.groups <= d->groups; t.groups *= 2)
         least = fmin(least, cells_cycles(m, d, t));
     return least;
-}
-
-/* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
- * that divide the loop need no condition.  Groups of threads have parts of a part. */
-static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTile t)
-{
-    int64_t inner = 1;
-
-    for (uint32_t i = d->nsum; i-- > 0; inner *= d->sum[i])
-        for (int64_t f = d->sum[i]; f >= 1; f--) {
-            t.chunk = inner * f;
-            bool least = i + 1 == d->nsum && f == 1;
-            if (!least &&
-                (f == 1 || t.chunk > t.groups * limit_gpu_chunk(m))) /* 1: the loop inside, whole */
-                continue;
-            t.tested = d->sum[i] % f != 0;
-            if (t.tested && (d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
-                continue;
-            if (t.groups > 1 && (t.tested || f % t.groups))
-                continue;
-            double cycles = tile_cycles(m, t);
-            if (!isnan(cycles))
-                candidate(k, t.chunk, 0, cycles);
-        }
 }
 
 /* The most groups, for each of which a chunk has a part. */
@@ -224,15 +214,16 @@ void decide_tile(Sched *s, void *plan)
     }
     d->groups = t->groups = pick_factor(s, "groups", &groups);
     best = *t;
-    best.chunk = t->groups * limit_gpu_least_chunk(&m);
     for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
-        for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
-            if (is_legal(&m, &best) && has_chunk(&m, d, best))
-                candidate(&cells, best.tm, best.tn, best_cycles(&m, best));
+        for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2) {
+            double least = has_threads(&m, &best) ? best_cycles(&m, d, best) : NAN;
+            if (!isnan(least))
+                candidate(&cells, best.tm, best.tn, least);
+        }
     c = pick_tile(s, "cells", &cells);
     t->tm = c->v[0];
     t->tn = c->v[1];
-    chunks(&m, d, &parts, *t);
+    chunks_cycles(&m, d, *t, &parts);
     t->chunk = d->part = pick_factor(s, "chunk", &parts);
     keep_tails(t);
     for (t->stages = 1; t->stages <= most_stages(&m, t); t->stages++)
