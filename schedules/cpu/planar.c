@@ -69,7 +69,7 @@ static double whole_cycles(const Machine *m, const PlanarPlan *p, RegTile t)
 {
     int64_t whole = p->x / p->lanes, rest = p->x % p->lanes;
     double row = (double)whole * planar_tile_cycles(m, p->lanes, t.pixels, t.nv, p->sum, p->stride);
-    bool    apart = t.nv > 1 && p->x > p->lanes;
+    bool   apart = t.nv > 1 && p->x > p->lanes;
 
     if (rest)
         row += planar_tile_cycles(m, rest, t.pixels, t.nv, p->sum, p->stride);
