@@ -38,8 +38,9 @@ typedef struct {
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
 /* ... on a GPU, whose tiles make what they read, of a kernel of so many cells (gpu/tile.c). */
 bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps);
-/* Nanoseconds of a kernel on a core that are functions and divisions (cpu/common.c). */
-double cpu_math_ns(const Sched *s);
+/* Nanoseconds of a kernel on a core that are functions and divisions, and sums that are no products
+ * (cpu/common.c). */
+double cpu_cells_ns(const Sched *s);
 typedef struct {
     const char *op;  /* anchor's text, "*" any */
     const char *def; /* the definition that it arranges, "+" a reduction, "*" any */

@@ -209,7 +209,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
                       .nin = te->nparams,
                       .nout = te->nouts,
                       .macs = f.macs,
-                      .by_math = k->target && f.kind != FUNC_DEVICE ? cpu_math_ns(s) : 0};
+                      .by_cells = k->target && f.kind != FUNC_DEVICE ? cpu_cells_ns(s) : 0};
     vec_push(c->arena, &fresh->workloads, h);
     vec_push(c->arena, &k->all, fresh);
     map_put(k->by_text, key, fresh);

@@ -41,8 +41,8 @@ typedef struct Kernel {
     uint32_t nin, nout;    /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;
-    double   by_math; /* nanoseconds of functions and divisions; devices: 0 */
-    bool     called;  /* by the program; else it was only looked at */
+    double   by_cells; /* nanoseconds of functions and sums (cpu_cells_ns); devices: 0 */
+    bool     called;   /* by the program; else it was only looked at */
 } Kernel;
 
 typedef struct Kernels {

@@ -48,7 +48,7 @@ static double call_ns(const Machine *m, const Item *it)
     double work = work_ns(m, (double)it->kernel->macs, (double)bytes);
     double stream = (double)(meets - 1) * again_ns(m, (double)again);
     work = work > stream ? work : stream;
-    return work > it->kernel->by_math ? work : it->kernel->by_math;
+    return work > it->kernel->by_cells ? work : it->kernel->by_cells;
 }
 
 /* What a second thread saves in a run, in nanoseconds, with all barriers counted. */

@@ -380,8 +380,9 @@ static bool sums_products(const Stmt *block)
     return product;
 }
 
-/* Of all blocks; with `math`, of functions and divisions alone. */
-static double cells_ns(const Sched *s, bool math)
+/* Of all blocks; with `again`, of functions and divisions, and of what sums that are no products
+ * load again and again, alone. */
+static double cells_ns(const Sched *s, bool again)
 {
     const char *names[64];
     uint32_t    n = sched_blocks(s, names, COUNT(names));
@@ -392,15 +393,15 @@ static double cells_ns(const Sched *s, bool math)
         const Stmt *b = sched_block(s, names[i]);
         CellWork    w = cell_work(b);
 
-        if (math)
+        if (again && (!b->u.block.nreduce || sums_products(b)))
             w.bytes = w.others = 0;
-        ns += !math && sums_products(b) ? products_ns(&m, block_work(s, names[i]))
-                                        : (double)block_work(s, names[i]) * cell_ns(&m, &w);
+        ns += !again && sums_products(b) ? products_ns(&m, block_work(s, names[i]))
+                                         : (double)block_work(s, names[i]) * cell_ns(&m, &w);
     }
     return ns;
 }
 
-double cpu_math_ns(const Sched *s)
+double cpu_cells_ns(const Sched *s)
 {
     return cells_ns(s, true);
 }
