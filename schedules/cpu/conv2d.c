@@ -32,11 +32,13 @@ static int64_t weights_of(const ConvSizes *z)
     return conv_steps(z) * z->o * z->lanes * 4;
 }
 
-bool streams_weights(const Sched *s, const ConvSizes *z)
+/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
+static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 {
     Machine m = machine_of(s->target);
 
-    return z->y * z->x < limit_streamed_pixels(&m) && z->i && weights_of(z) > room_weights(&m);
+    return z->y * z->x < limit_streamed_pixels(&m) && z->i && weights_of(z) > room_weights(&m) &&
+           tile_feeds_lines(&m, z->lanes, t.pixels);
 }
 
 /* Input blocks of a chunk: its packed weights for one output block are those of `room_chunk`, but
@@ -233,8 +235,7 @@ static void decide_conv(Sched *s, void *plan)
     if (z->y > p->rows * p->block && z->o > p->tile.nv)
         candidate(&order, OUTPUTS_FIRST, 0, NAN);
     p->order = pick_order(s, "order", &order, conv_orders);
-    p->ahead = pick_bool(s, "ahead",
-                         streams_weights(s, z) && tile_feeds_lines(&m, z->lanes, p->tile.pixels));
+    p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
     PlainWork plain = plain_work(p);

@@ -67,8 +67,6 @@ extern const char *const conv_orders[];
 /* Input blocks of a chunk of its reduction, with tiles of nv vectors; weights packed for them. */
 int64_t conv_chunk(const Sched *s, const ConvSizes *z, int64_t nv);
 void    conv_pack(Sched *s, const ConvSizes *z, int64_t nv);
-/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
-bool streams_weights(const Sched *s, const ConvSizes *z);
 /* The convolution of an image whose size a run decides; false: it has another. */
 bool conv2d_open(Sched *s, const ConvSizes *z);
 /* How a convolution in groups of at most a vector of outputs reads a row. */

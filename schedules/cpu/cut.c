@@ -191,8 +191,8 @@ typedef struct {
     uint32_t         form;
     int64_t          chunk;
     RegTile          tile;
-    bool             channels, ahead; /* written out; weights are asked for ahead */
-    double           copy;            /* cycles of a padded copy, where the image has no border */
+    bool             channels;
+    double           copy; /* cycles of a padded copy, where the image has no border */
 } CutPlan;
 
 /* Columns of the kernel are cut in strips, written out over a row, or all there with the padding.
@@ -399,8 +399,6 @@ static void decide_cut(Sched *s, void *plan)
     p->chunk = pick_factor(s, "chunk", &chunk);
     p->channels =
         z->i && pick_bool(s, "unroll.channels", written(p, p->tile) * z->i <= limit_code_madds(&m));
-    /* Strips take pieces of the weights that lie apart, which hardware does not see coming. */
-    p->ahead = pick_bool(s, "ahead", p->form == STRIPS && streams_weights(s, z));
 }
 
 /* Weights in the order in which the sums take them. */
@@ -440,8 +438,6 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
     if (p.form != STRIPS)
         rows.x = (Strips){1, {{0, z->x, z->kw}}};
     pack(s, z, &p);
-    if (p.ahead)
-        step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)p.chunk);
     TileNest tile = {.block = "conv",
