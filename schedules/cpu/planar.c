@@ -194,8 +194,11 @@ void conv2d_planar(Sched *s)
                         .copied = has_block(s, "pad")};
         PlanarPlan strips = p;
         /* Threads divide the rows of strips, or outputs: one row is no parts. */
+        PlanarPlan bare = p; /* what strips save of a copy their ends cost */
+
+        bare.copied = false;
         bool cut = c && y > 1 && tap_cuts(s, &strips.cuts) && few_strips(&m, &strips.cuts) &&
-                   best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &p);
+                   best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &bare);
 
         if (cut) {
             p = strips;
