@@ -47,7 +47,7 @@ says "vision 1.0 -> 1.1" "vision 1.0 -> 1.1"
 says "models" "1 gone" "- old, x86_64-unknown-linux-gnu" "1 new" "+ added," "4 changed" "1 the same" \
     "licence MIT -> Apache-2.0" "+ licenses/NOTICE" "+ vision 1.1, licence Apache-2.0"
 says "weights, " "weights changed" "the same structure, interface, operators, kernels, latency"
-says "graph, " "structure changed" "nn.softmax 0 -> 1" "1 new, 0 gone, 2 the same" "+ softmax." \
+says "graph, " "structure changed" "nn.softmax 0 -> 1" "1 new, 0 gone, 1 the same" "+ softmax." \
     "interface compatible, but programs that use it are compiled again" "the same weights"
 says "shape, " "interface not compatible" "input 'x' is float32[1, 3, 32, 16], was float32[1, 3, 16, 16]" \
     "multiply-adds 27648 -> 55296 (+100.0 %)" "latency higher: 2.00 times"
