@@ -270,13 +270,13 @@ LLVMValueRef gen_math(Gen *g, const Prim *p);
 LLVMValueRef gen_masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
                              LLVMValueRef mask);
 void gen_masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask);
-/* An odd number of lanes as a part of a whole vector; NULL, false: not on this target. */
 /* The end of a function's own buffer, for which there is room to whole vectors (gen_room: its
  * cells); false, NULL: not that. */
 int64_t      gen_room(const Gen *g, const Buffer *b, int64_t cells);
 LLVMValueRef gen_end_load(Gen *g, const LoadData *l, LLVMValueRef p, DType t, uint32_t align,
                           LLVMValueRef mask);
 bool gen_end_store(Gen *g, const StoreData *s, LLVMValueRef v, LLVMValueRef p, uint32_t align);
+/* An odd number of lanes as a part of a whole vector; NULL, false: not on this target. */
 LLVMValueRef gen_odd_load(Gen *g, LLVMValueRef p, DType t, uint32_t align);
 bool         gen_odd_store(Gen *g, LLVMValueRef v, LLVMValueRef p, DType t, uint32_t align);
 

@@ -19,6 +19,16 @@ int64_t inner_lanes(const Sched *s, int64_t n)
     return is_block(s, n) ? n : cpu_lanes(s);
 }
 
+void loop_vectors(Sched *s, const char *loop, int64_t cells, int64_t lanes, int64_t least,
+                  const char *names)
+{
+    if (cells == lanes || (cells < lanes && cells >= least))
+        try_step(s, "vectorize %%%s", loop);
+    else if (cells > lanes && try_step(s, "split %%%s by %lld tail=peel -> %%%so, %%%si", loop,
+                                       (long long)lanes, names, names))
+        try_step(s, cells % lanes >= least ? "vectorize %%%si" : "vectorize %%%si#0", names);
+}
+
 static const Atom *iter_of(const Stmt *block, const char *name)
 {
     uint32_t n = block->u.block.nspatial + block->u.block.nreduce + block->u.block.nseq;

@@ -28,6 +28,10 @@ int64_t cpu_lanes(const Sched *s);
 bool is_block(const Sched *s, int64_t n);
 /* Lanes for an innermost dimension of n: all of it where that is a vector, else the widest. */
 int64_t inner_lanes(const Sched *s, int64_t n);
+/* A loop of so many cells as vectors, %<names>o of %<names>i if they are several; what is left over
+ * too, if it has `least` cells. */
+void loop_vectors(Sched *s, const char *loop, int64_t cells, int64_t lanes, int64_t least,
+                  const char *names);
 /* Domain of a block's iterator by name, 0 if it has none; of a symbolic one the largest. */
 int64_t iter_extent(const Sched *s, const char *block, const char *iter);
 bool    is_symbolic(const Sched *s, const char *block, const char *iter);

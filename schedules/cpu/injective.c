@@ -109,11 +109,8 @@ static void row_vectors(Sched *s, const char *block, const char *inner, int64_t 
     int64_t lanes = row_lanes(s, block, cells);
     int64_t least = has_function(sched_block(s, block)) ? 2 : limit_least_rest(&m);
 
-    if (cells == lanes || (cells < lanes && cells >= least))
-        try_step(s, "vectorize %%%s.%s", block, inner);
-    else if (cells > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
-                                       block, inner, (long long)lanes, block, block))
-        try_step(s, cells % lanes >= least ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0", block);
+    loop_vectors(s, intern_printf(s->c->strings, "%s.%s", block, inner), cells, lanes, least,
+                 intern_printf(s->c->strings, "%s.v", block));
 }
 
 static void see_choice(void *user, const Prim *p)

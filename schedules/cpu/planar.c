@@ -112,6 +112,17 @@ static double best_cycles(const Machine *m, const PlanarPlan *p)
     return best;
 }
 
+/* Are strips that much quicker than whole rows?  What they save of a padded copy their ends cost.
+ * Threads divide the rows of strips, or outputs: one row is no parts. */
+static bool strips_pay(const Machine *m, const PlanarPlan *strips, const PlanarPlan *whole)
+{
+    PlanarPlan bare = *whole;
+
+    bare.copied = false;
+    return strips->y > 1 && few_strips(m, &strips->cuts) &&
+           best_cycles(m, strips) * limit_cut_gain(m) < best_cycles(m, &bare);
+}
+
 double cpu_planar_cycles(const Target *t, const ConvWork *w)
 {
     Machine    m = machine_of(t);
@@ -131,14 +142,11 @@ double cpu_planar_cycles(const Target *t, const ConvWork *w)
     if (w->x < 2 || w->lanes < 2)
         return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
     PlanarPlan strips = p;
-    double     whole = best_cycles(&m, &p), cut;
 
-    if (w->sum <= w->rows.taps * w->columns.taps || w->y < 2 || !work_cuts(w, &strips.cuts) ||
-        !few_strips(&m, &strips.cuts))
-        return whole;
     strips.taps = w->rows.taps * w->columns.taps;
-    cut = best_cycles(&m, &strips);
-    return cut * limit_cut_gain(&m) < whole ? cut : whole;
+    return w->sum > strips.taps && work_cuts(w, &strips.cuts) && strips_pay(&m, &strips, &p)
+               ? best_cycles(&m, &strips)
+               : best_cycles(&m, &p);
 }
 
 static void decide_planar(Sched *s, void *plan)
@@ -193,12 +201,7 @@ void conv2d_planar(Sched *s)
                         .streams = 1,
                         .copied = has_block(s, "pad")};
         PlanarPlan strips = p;
-        /* Threads divide the rows of strips, or outputs: one row is no parts. */
-        PlanarPlan bare = p; /* what strips save of a copy their ends cost */
-
-        bare.copied = false;
-        bool cut = c && y > 1 && tap_cuts(s, &strips.cuts) && few_strips(&m, &strips.cuts) &&
-                   best_cycles(&m, &strips) * limit_cut_gain(&m) < best_cycles(&m, &bare);
+        bool       cut = c && tap_cuts(s, &strips.cuts) && strips_pay(&m, &strips, &p);
 
         if (cut) {
             p = strips;

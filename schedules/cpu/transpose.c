@@ -379,22 +379,6 @@ static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, 
     return n == runs;
 }
 
-/* What whole rounds of the line leave over: vectors, whose cells lie as near each other. */
-static void rest_vectors(const Turn *t, int64_t rest)
-{
-    Machine     m = machine_of(t->s->target);
-    int64_t     lanes = cpu_lanes(t->s);
-    const char *cells = intern_printf(t->s->c->strings, "%s.vi#1", t->block);
-
-    if (rest > lanes && try_step(t->s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", cells,
-                                 (long long)lanes, t->block, t->block))
-        try_step(t->s,
-                 rest % lanes >= limit_least_rest(&m) ? "vectorize %%%s.ri" : "vectorize %%%s.ri#0",
-                 t->block);
-    else if (rest <= lanes && rest >= limit_least_rest(&m))
-        try_step(t->s, "vectorize %%%s", cells);
-}
-
 /* How many innermost dimensions are a line of so many runs: one, or all that it takes where the
  * last one has few cells. */
 static uint32_t runs_dims(const Turn *t, const Idx *at, int64_t runs, int64_t lanes)
@@ -409,8 +393,9 @@ static uint32_t runs_dims(const Turn *t, const Idx *at, int64_t runs, int64_t la
 
 static bool by_turns(Turn *t, bool parallel)
 {
-    int64_t  lanes = cpu_lanes(t->s), runs = 2;
     Sched   *s = t->s;
+    Machine  m = machine_of(s->target);
+    int64_t  lanes = cpu_lanes(s), runs = 2;
     uint32_t dims = 0;
 
     if (!find_loads(t) || t->loads != 1)
@@ -446,7 +431,9 @@ static bool by_turns(Turn *t, bool parallel)
     step(s, "split %%%s by %lld tail=peel -> %%%s.vo, %%%s.vi", line, (long long)(runs * lanes),
          t->block, t->block);
     try_step(s, "vectorize %%%s.vi#0", t->block);
-    rest_vectors(t, cells % (runs * lanes));
+    /* What whole rounds leave over: vectors, whose cells lie as near each other. */
+    loop_vectors(s, intern_printf(s->c->strings, "%s.vi#1", t->block), cells % (runs * lanes),
+                 lanes, limit_least_rest(&m), intern_printf(s->c->strings, "%s.r", t->block));
     if (parallel && (!outer || extent(t, 0) < LEAST))
         try_step(s, "parallel %%%s.%s", t->block, outer > 1 ? t->b->iter[1]->name : "vo");
     else if (parallel)
