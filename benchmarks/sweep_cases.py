@@ -1,4 +1,4 @@
-"""The operators and shapes that sweep.py draws; docs/benchmarks.md says the same in words.
+"""The operators and shapes that sweep.py draws; docs/benchmarks/operators.md says the same in words.
 
 draw(seed, k) gives case k of a seed as a Case, the same for any number of cases.  Cases 2 j and 2 j + 1 are one
 operator and shape: alone, and with usual neighbours before and behind.  A family is a function of FAMILIES that

@@ -97,7 +97,7 @@ double overlap(double a, double b, double shows)
 }
 
 /* Data that the code asks for early enough come as from L2, from wherever they are.  What lies
- * farther away takes at least as long as alone (docs/benchmarks.md, Prediction). */
+ * farther away takes at least as long as alone (docs/benchmarks/machine.md). */
 double time_cycles(const Machine *m, Time t)
 {
     double near = overlap(t.compute, t.traffic[LEVEL_L2] + t.ahead, m->l2_shows),
