@@ -330,6 +330,7 @@ typedef struct {
     const MixedPrecision *mixed;   /* NULL: everything is as the model has it */
     uint64_t              without; /* bits by the row of pass_table, of its algorithms */
     StrBuf               *said;    /* NULL: nobody asks */
+    double                weights; /* bytes of the network's constants; 0: not known */
 } Choices;
 
 struct Ctx {

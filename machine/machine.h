@@ -52,6 +52,7 @@ typedef struct Machine {
 #undef MACHINE
     uint8_t from[FIGURE_COUNT]; /* Origin */
     bool    small;              /* of the target: short code counts for more than time */
+    double  weights; /* bytes of those of the network, if it is known; 0: as many as no cache has */
 } Machine;
 
 typedef struct {
@@ -272,7 +273,9 @@ Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
 Time level_time(const Machine *m, Level level, double bytes);
 /* ... and storing, of what was touched so many bytes ago. */
 Time moved_time(const Machine *m, double read, double stored, double between);
-/* Weights from memory that the code asks for ahead, beside its products. */
+/* Weights, from where those of the whole network stay between its runs; asked for ahead, beside
+ * products. */
+Time weights_time(const Machine *m, double bytes);
 Time fetched_time(const Machine *m, double bytes);
 /* The same for data that the code asks for ahead. */
 Time time_ahead(Time t);
@@ -332,6 +335,8 @@ double winograd_group_cell_cycles(const Machine *m, int64_t lanes, int64_t tile,
 /* ... of a matrix product of floats, of the turned copy of a matrix, of m rows by a weight [n, k]
  * by Strassen's algorithm. */
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+/* ... of any work beside so many weights (f32) that are asked for ahead. */
+double fetched_cycles(const Machine *m, double compute, double weights);
 /* ... of a row of a product with a weight [n, k] that takes so many rows at a time. */
 double product_row_cycles(const Machine *m, int64_t rows, double n, double k);
 /* Data [k, n] of a product that are read piece by piece, for each tile of so many rows: cycles that

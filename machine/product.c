@@ -91,6 +91,11 @@ double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes
                   level_time(m, LEVEL_MEMORY, weights * 4));
 }
 
+double fetched_cycles(const Machine *m, double compute, double weights)
+{
+    return beside(m, compute, fetched_time(m, weights * 4));
+}
+
 double panel_copy_cycles(const Machine *m, double cells)
 {
     return 2 * cells * 4 / (m->l2_rate / 2);

@@ -6,6 +6,11 @@
  * after the other is a sum of such cycles. */
 #include "machine/machine.h"
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 Time time_compute(double cycles)
 {
     return (Time){.compute = cycles};
@@ -35,9 +40,35 @@ Time moved_time(const Machine *m, double read, double stored, double between)
     return t;
 }
 
+/* Those of a network that has few stay in a cache from one run to the next. */
+static void weights_shares(const Machine *m, double bytes, double share[LEVELS])
+{
+    for (int i = 0; i < LEVELS; i++)
+        share[i] = i == LEVEL_MEMORY;
+    if (m->weights > 0)
+        cache_shares(m, larger(m->weights, bytes), share);
+}
+
+Time weights_time(const Machine *m, double bytes)
+{
+    double share[LEVELS];
+    Time   t = {0};
+
+    weights_shares(m, bytes, share);
+    for (int i = 0; i < LEVELS; i++)
+        t.traffic[i] = share[i] * bytes / level_rate(m, i);
+    return t;
+}
+
 Time fetched_time(const Machine *m, double bytes)
 {
-    return (Time){.ahead = bytes / m->ahead_rate};
+    double share[LEVELS];
+    Time   t = {0};
+
+    weights_shares(m, bytes, share);
+    for (int i = 0; i < LEVELS; i++)
+        t.ahead += share[i] * bytes / (i == LEVEL_MEMORY ? m->ahead_rate : level_rate(m, i));
+    return t;
 }
 
 Time time_ahead(Time t)
@@ -84,11 +115,6 @@ double time_traffic(Time t)
     for (int i = 0; i < LEVELS; i++)
         sum += t.traffic[i];
     return sum;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 double overlap(double a, double b, double shows)

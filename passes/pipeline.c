@@ -191,6 +191,30 @@ static const Module *run_graph_pass(Ctx *c, const Module *m, const Pass *p, cons
     return next;
 }
 
+static double constant_bytes(Ctx *c, const Module *m)
+{
+    Map   *seen = map_new(c->scratch);
+    double sum = 0;
+
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++) {
+            const Expr *e = list.at[k];
+
+            if (e->kind != EXPR_CONST || map_get(seen, PTR_KEY(e)))
+                continue;
+            map_put(seen, PTR_KEY(e), (void *)(uintptr_t)e);
+            double bytes = dtype_bytes(e->type->dtype);
+            for (uint32_t d = 0; d < e->type->n; d++)
+                bytes *= (double)e->type->dims[d]->lo;
+            sum += bytes;
+        }
+    }
+    arena_reset(c->scratch);
+    return sum;
+}
+
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
 {
     const Choices was = c->choices; /* evaluators run graph passes inside of passes */
@@ -200,6 +224,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
         return NULL;
     c->choices.without = 0;
     c->choices.mixed = o->mixed;
+    c->choices.weights = constant_bytes(c, m);
     for (uint32_t i = 0; i < pass_count; i++)
         if (is_algorithm(&pass_table[i]) && !is_taken(o, &pass_table[i]))
             c->choices.without |= (uint64_t)1 << i;

@@ -78,7 +78,7 @@ typedef struct {
     bool    short_tiles;      /* the last ones of an axis have no more products than they need */
     bool    open[2];          /* a run decides y, x; these are their usual ones */
 } WinogradShape;
-double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile);
+double winograd_cycles(const Machine *m, const WinogradShape *shape, int64_t tile);
 
 /* A product of a recurrent cell that is computed for units of a definition, the gates that it is a
  * part of, and what follows from the definition (recurrent.c). */

@@ -50,7 +50,7 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
 {
     const Type *y = e->type;
 
-    *w = (Work){.machine = machine_of(c->target)};
+    *w = (Work){.machine = network_machine(c)};
     if (!conv2d_of(c, e, &w->s))
         return false;
     const Conv2d *s = &w->s;
@@ -106,7 +106,7 @@ static double group_cycles(Ctx *c, const Type *y, const Work *w)
                           .spread = s->within ? s->group_in : 0,
                           .plain = !s->in_block};
 
-    return cpu_conv_cycles(c->target, &work);
+    return fetched_cycles(&w->machine, cpu_conv_cycles(c->target, &work), w->weights);
 }
 
 double time_conv2d(Ctx *c, const Expr *call, const Algorithm *a)
@@ -182,10 +182,12 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
 /* With short tiles at the border of one image where that takes less: says whether. */
 static double short_or_whole(const Ctx *c, WinogradShape *s, int64_t tile)
 {
+    Machine m = network_machine(c);
+
     s->short_tiles = false;
-    double whole = winograd_cycles(c->target, s, tile);
+    double whole = winograd_cycles(&m, s, tile);
     s->short_tiles = s->n == 1 && !s->ints && !s->open[0] && !s->open[1];
-    double cycles = s->short_tiles ? winograd_cycles(c->target, s, tile) : whole;
+    double cycles = s->short_tiles ? winograd_cycles(&m, s, tile) : whole;
     s->short_tiles = cycles < whole;
     return s->short_tiles ? cycles : whole;
 }
@@ -225,7 +227,7 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, const int64
                        .x = out[3],
                        .k = {k[0], k[1]},
                        .lanes = lanes};
-    Machine       at = machine_of(c->target);
+    Machine       at = network_machine(c);
     double        weights = (double)(k[0] * k[1] * in * out[1]);
     double direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
     double best = fmin(direct, best_tiles(c, &s));

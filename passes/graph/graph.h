@@ -34,6 +34,9 @@ double product_cost(Ctx *c, DType data, DType weight, int64_t lanes, bool blocks
 /* algorithm_pool2d.c: cycles of a pool's windows on plain data, by its best algorithm. */
 double plain_pool_cycles(const Ctx *c, const Expr *call);
 
+/* The target's machine, which knows how many weights the network has. */
+Machine network_machine(const Ctx *c);
+
 /* How often each node is used in the functions of a module, by node. */
 Map     *count_uses(Ctx *c, const Module *m);
 uint32_t uses_of(const Map *uses, const Expr *e);

@@ -171,6 +171,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
 
     int64_t  width = p->width[l.out ? l.out : 1], group_out = d->out[1] / d->groups;
     int64_t  k[2] = {d->kh, d->kw};
+    double   weights = d->grouped ? taps * (double)(d->group_in * d->out[1]) : 0;
     ConvWork w = {.lanes = width,
                   .n = d->out[0],
                   .o = d->out[1],
@@ -188,7 +189,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
         w.columns = d->axis[1];
     }
     if (!l.out)
-        return moved + cpu_planar_cycles(s->c->target, &w) *
+        return moved + fetched_cycles(&s->machine, cpu_planar_cycles(s->c->target, &w), weights) *
                            product_cost(s->c, d->data, d->weight, width, false);
     if (d->depthwise)
         return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
@@ -203,6 +204,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     bool whole = (d->group_in % width == 0 && group_out % width == 0) ||
                  conv2d_groups_within(d->group_in, group_out, width);
 
+    cost = fetched_cycles(&s->machine, cost, weights);
     if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && whole)
         cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, k, width));
     else if (s->c->target->winograd && d->wino && !d->grouped && l.in == l.out)
@@ -495,7 +497,7 @@ static void choose(Choice *s)
 
 static Choice choice_of(Ctx *c)
 {
-    Choice s = {.c = c, .machine = machine_of(c->target), .plan = {.n = 1}};
+    Choice s = {.c = c, .machine = network_machine(c), .plan = {.n = 1}};
 
     for (uint32_t w = c->target->vector_bytes / 4; w >= LEAST_LANES && s.plan.n < MAX_WIDTHS;
          w /= 2)

@@ -255,3 +255,11 @@ bool expr_number(Ctx *c, const Expr *e, int64_t *v)
     *v = ints.at[0];
     return true;
 }
+
+Machine network_machine(const Ctx *c)
+{
+    Machine m = machine_of(c->target);
+
+    m.weights = c->choices.weights;
+    return m;
+}

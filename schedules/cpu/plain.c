@@ -82,11 +82,9 @@ double plain_line_cycles(const Machine *m, const PlainWork *w, RegTile t, bool w
 
 bool plain_written(const Machine *m, const PlainWork *w, RegTile t)
 {
-    bool    reads_once = row_numbers(&w->row, t.pixels) < t.pixels * w->row.kw;
     int64_t code = (w->joined ? w->line : t.pixels) * t.nv * w->row.kw;
 
     return w->row.kw > 1 && code <= limit_code_madds(m) &&
-           (reads_once || (m->fma_mem_splat && t.nv == 1)) &&
            limit_joined_gain(m) * plain_line_cycles(m, w, t, true) <
                plain_line_cycles(m, w, t, false);
 }

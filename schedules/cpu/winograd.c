@@ -218,8 +218,8 @@ static double winograd_ways(const int64_t a[2])
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
  * for L2 where a block's v and m do not stay in L1 beside the weights: pieces of a few lines, which
  * nobody asks for ahead.  While products read one cell of v after the other they store as many of
- * m, so that each comes back after half of the others.  Weights come for the first time after all
- * of the image and the result, before the products or, where they are asked for, beside them. */
+ * m, so that each comes back after half of the others.  Weights come once from memory, before the
+ * products or, where they are asked for, beside them. */
 static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -244,16 +244,16 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
         t = time_beside(t, moved_time(at, at->apart * m * parts, m * parts, m + v / 2 + others));
         t = time_beside(t, weights);
     }
-    t.compute = (1 - ends) * block_products(at, z, cut, false) +
-                ends * block_products(at, z, cut, true) + cells * (c + vectors) * cell +
-                (feeds ? asked_cycles(at, w) : 0);
+    double products =
+        (1 - ends) * block_products(at, z, cut, false) + ends * block_products(at, z, cut, true);
+    t.compute = products + cells * (c + vectors) * cell + (feeds ? asked_cycles(at, w) : 0);
     double all = divided((double)(blocks * groups) * time_cycles(at, t), groups);
-    double image = (double)(z->n * z->rows * z->cols * z->m[0] * z->m[1]) * 2 * bytes;
 
     w *= (double)groups;
-    Time first = moved_time(at, w, 0, w + image * (double)(z->o / z->lanes));
-    return feeds ? time_cycles(at, time_beside(time_compute(all), time_ahead(first)))
-                 : all + time_traffic(first);
+    products *= (double)(blocks * groups);
+    return feeds ? all - products +
+                       time_cycles(at, time_beside(time_compute(products), fetched_time(at, w)))
+                 : all + time_traffic(weights_time(at, w));
 }
 
 /* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each
@@ -412,9 +412,8 @@ static void decide_cut(Sched *s, void *plan)
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
 }
 
-double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile)
+double winograd_cycles(const Machine *at, const WinogradShape *shape, int64_t tile)
 {
-    Machine   at = machine_of(t);
     int64_t   lanes = shape->lanes;
     WinoSizes z = {.lanes = lanes,
                    .c = ceil_div(shape->in, lanes),
@@ -449,7 +448,7 @@ double winograd_cycles(const Target *t, const WinogradShape *shape, int64_t tile
         z.edge[0] = shape->y % z.m[0];
     if (shape->short_tiles && z.cols > 1 && shape->x % z.m[1])
         z.edge[1] = shape->x % z.m[1];
-    return cut_cost(&at, &z, best_cut(&at, &z));
+    return cut_cost(at, &z, best_cut(at, &z));
 }
 
 /* The last tiles of an axis are short: what the block makes of them is another case. */
