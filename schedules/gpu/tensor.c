@@ -11,7 +11,7 @@
  *     split columns -> cb, cw, ct, cx (4), cj (2)
  *     split c -> ko, ks, kk; reorder kh, kw, ko, ..  chunk, instruction, its steps: of a loop with
  *                                                    enough rounds, else of all, fused
- *     transform_layout w (o, c, h, v) -> (o, h, v, c)
+ *     transform_layout w (o, c, h, v) -> (o, h, v, c); of channels in blocks (o, h, v, c//16, c%16)
  *     fuse rw, cw -> wz; bind wz threadIdx.z, ry threadIdx.y, cx threadIdx.x   thread 4*ry + cx
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
  *     cache_read pad shared wz, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
@@ -37,7 +37,8 @@ typedef struct {
     const char *instruction;
     int64_t     steps, most; /* of the sum: of an instruction, of a block at a time */
     uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
-    int64_t     rounds; /* of that loop */
+    uint32_t    blocks; /* the loop over blocks, of which that one walks one; itself: none */
+    int64_t     rounds; /* of these loops */
 } TensorPlan;
 
 /* The instruction for these types that the target has; NULL: none. */
@@ -222,6 +223,65 @@ static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, c
     }
 }
 
+/* x is a cell of the block that the iterator walks, 32*c + i: of how many; 0: it is not. */
+static int64_t block_of(Sched *s, const Idx *x, const Atom *v)
+{
+    const Atom *at;
+    int64_t     n = v->hi + 1;
+    bool        whole = !v->lo && !v->below && n > 1;
+
+    return whole && idx_is_atom(idx_modc(s->c->arith, x, n), &at) && at == v && !idx_is_atom(x, &at)
+               ? n
+               : 0;
+}
+
+/* The loop over the blocks that v walks, by the operand; the number of loops: there is none. */
+static uint32_t blocks_of(Sched *s, const Product *p, const Operand *o, const Atom *v)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    const Atom      *at;
+
+    for (uint32_t d = 0; d < o->tensor->ndim; d++) {
+        int64_t n = block_of(s, o->index[d], v);
+        for (uint32_t i = 0; n && i < p->k.n; i++)
+            if (idx_is_atom(idx_divc(s->c->arith, o->index[d], n), &at) &&
+                at == b->iter[b->nspatial + i])
+                return i;
+    }
+    return p->k.n;
+}
+
+/* The loop of the sum whose parts chunks are: that along which the data lie, with all blocks of
+ * it, else the first of whole instructions. */
+static void find_loop(Sched *s, const Product *p, TensorPlan *plan)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    const Operand   *a = &p->a;
+    const Atom      *last;
+    int64_t          rounds;
+
+    plan->loop = p->k.n;
+    for (uint32_t i = p->k.n; i-- > 0;)
+        if (sched_loop_extent(s, p->k.at[i], &rounds) && rounds % plan->steps == 0) {
+            plan->loop = i;
+            if (idx_is_atom(a->index[a->tensor->ndim - 1], &last) &&
+                last == b->iter[b->nspatial + i])
+                break;
+        }
+    plan->blocks = plan->loop;
+    plan->rounds = p->k.cells;
+    if (plan->loop == p->k.n)
+        return;
+    sched_loop_extent(s, p->k.at[plan->loop], &plan->rounds);
+    uint32_t blocks = blocks_of(s, p, &p->b, b->iter[b->nspatial + plan->loop]);
+    if (blocks == p->k.n)
+        return;
+    plan->t.window = plan->t.window > plan->rounds ? plan->t.window / plan->rounds : 0;
+    plan->blocks = blocks;
+    sched_loop_extent(s, p->k.at[blocks], &rounds);
+    plan->rounds *= rounds;
+}
+
 /* The iterator whose rounds chunks are parts of; NULL: of several. */
 static const Atom *along_of(Sched *s, const Product *p, const TensorPlan *plan)
 {
@@ -235,8 +295,8 @@ static const Atom *along_of(Sched *s, const Product *p, const TensorPlan *plan)
 }
 
 /* Neighbouring numbers of a chunk are neighbours in memory: they are chosen by the last dimension
- * alone, which a constant is stored for. */
-static bool lies_along(Sched *s, const Operand *o, const Atom *along, bool of_sum)
+ * alone, which a constant is stored for; blocks one behind the other. */
+static bool lies_along(Sched *s, const Operand *o, const Atom *along, int64_t block, bool of_sum)
 {
     uint32_t    d = o->tensor->ndim, at = d;
     StrBuf      was = strbuf(s->c->scratch), now = strbuf(s->c->scratch);
@@ -245,46 +305,58 @@ static bool lies_along(Sched *s, const Operand *o, const Atom *along, bool of_su
     if (!along)
         return of_sum;
     for (uint32_t i = 0; i < d; i++) {
-        if (idx_is_atom(o->index[i], &v) && v == along)
+        if ((idx_is_atom(o->index[i], &v) && v == along) ||
+            (block && block_of(s, o->index[i], along) == block))
             at = i;
         str_printf(&was, i ? ", d%u" : "d%u", i);
     }
+    if (at + 1 == d)
+        return true;
+    if (at == d || sched_block(s, o->tensor->name))
+        return false;
     for (uint32_t i = 0; i < d; i++)
         if (i != at)
             str_printf(&now, "d%u, ", i);
-    if (at + 1 == d)
-        return true;
-    return at < d && !sched_block(s, o->tensor->name) &&
-           try_step(s, "transform_layout %%%s (%s) -> (%sd%u)", o->tensor->name, was.at, now.at,
-                    at);
+    if (block)
+        str_printf(&now, "d%u//%lld, d%u%%%lld", at, (long long)block, at, (long long)block);
+    else
+        str_printf(&now, "d%u", at);
+    return try_step(s, "transform_layout %%%s (%s) -> (%s)", o->tensor->name, was.at, now.at);
 }
 
 static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 {
     const DeviceTile *t = &plan->t;
     Loops             rows = p->m_inner ? p->n : p->m, columns = p->m_inner ? p->m : p->n;
-    Loops             both = p->both, sum = p->k, blocks = {0}, outer = {0};
+    Loops             both = p->both, chunks = {0}, blocks = {0}, outer = {0};
     const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const Loops      *every[] = {&both, &rows, &columns, &sum}, *front[] = {&both}, *k[] = {&outer};
-    const Atom       *along = along_of(s, p, plan);
-    const char       *at = "ko";
-    const bool        above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
-    Side sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
-                      is_even(t, t->bm), false},
-                     {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
-                      is_even(t, t->bn), false}};
+    const Loops      *every[] = {&both, &rows, &columns, &outer, &chunks}, *front[] = {&both},
+                *k[] = {&outer};
+    const Atom *along = along_of(s, p, plan);
+    const char *at = "ko";
+    const bool  above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
+    Side        sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
+                             is_even(t, t->bm), false},
+                            {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
+                             is_even(t, t->bn), false}};
 
     for (uint32_t i = 0; i < 2; i++)
         sides[i].along =
-            lies_along(s, sides[i].of, along, sides[i].of == &p->a ? p->a_along_k : p->b_along_k);
-    step(s, "reorder %s", loops_text(s, 4, every));
+            lies_along(s, sides[i].of, along, plan->blocks == plan->loop ? 0 : along->hi + 1,
+                       sides[i].of == &p->a ? p->a_along_k : p->b_along_k);
+    for (uint32_t i = 0; along && i < p->k.n; i++)
+        if (i != plan->loop && i != plan->blocks)
+            loops_add(s, &outer, p->k.at[i]);
+    if (along && plan->blocks != plan->loop)
+        loops_add(s, &chunks, p->k.at[plan->blocks]);
+    if (along)
+        loops_add(s, &chunks, p->k.at[plan->loop]);
+    else
+        chunks = p->k;
+    step(s, "reorder %s", loops_text(s, 5, every));
     loops_fuse(s, &rows, "r");
     loops_fuse(s, &columns, "c");
-    for (uint32_t i = 0; along && i < sum.n; i++)
-        if (i != plan->loop)
-            loops_add(s, &outer, sum.at[i]);
-    if (!along)
-        loops_fuse(s, &sum, "k");
+    loops_fuse(s, &chunks, "k");
     step(s, "split %%%s by %lld tail=if -> %%rb, %%ri", rows.at[0], (long long)t->bm);
     step(s, "split %%ri by %lld -> %%rw, %%rv", (long long)t->tm);
     step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
@@ -293,8 +365,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "split %%ci by %lld -> %%cw, %%cv", (long long)t->tn);
     step(s, "split %%cv by %d -> %%ct, %%cu", COLUMNS);
     step(s, "split %%cu by 2 -> %%cx, %%cj");
-    step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[along ? plan->loop : 0],
-         (long long)t->chunk);
+    step(s, "split %%%s by %lld -> %%ko, %%ki", chunks.at[0], (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
     step(s,
          "reorder %s%s%%rb, %%cb, %%rw, %%cw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, "
@@ -358,11 +429,7 @@ bool tensor_product(Sched *s, const Product *p)
     find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
     plan.t.window = window_steps(s, p);
     plan.steps = 32 / plan.t.bytes;
-    for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
-        if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)
-            break;
-    if (plan.loop == p->k.n)
-        plan.rounds = p->k.cells;
+    find_loop(s, p, &plan);
     if (plan.rounds % plan.steps)
         return false;
     sched_decide(s, decide_tensor, &plan);

@@ -163,6 +163,10 @@ static const char *const networks[] = {
 
 /* Products by instructions of warps, tiles over all edges: dense layers, batches, operands that are
  * turned; a convolution whose pixels are columns, with strides and padding. */
+#define NUMBERS_OF(n, shape)                                           \
+    "  reshape(multiply(subtract(mod(multiply(arange(start=0, stop=" n \
+    ", step=1), 37.0), 251.0), "                                       \
+    "125.0), 0.002), newshape=" shape ");\n"
 static const char *const products[] = {
     "fn @main(%x: Tensor[(53, 48), f32], %w: Tensor[(37, 48), f32], %b: Tensor[(37,), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
@@ -176,6 +180,14 @@ static const char *const products[] = {
     "fn @main(%x: Tensor[(2, 16, 11, 9), f32], %v: Tensor[(24, 40, 1, 2), f32]) {\n"
     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 2, 1, 0], strides=[2, 1]));\n"
     "  add(nn.conv2d(%0, %v, dilation=[1, 2]), 1.0)\n}\n",
+    /* channels in blocks: borders, strides, dilation, all blocks in a chunk, a residual behind */
+    "fn @main(%x: Tensor[(2, 4, 11, 9, 16), f32], %z: Tensor[(2, 2, 6, 10, 16), f32]) {\n"
+    "  %w =" NUMBERS_OF("27648", "[48, 64, 3, 3]") "  %v =" NUMBERS_OF(
+        "1536",
+        "[32, 48, 1, 1]") "  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 2, 1, 0], strides=[2, 1],\n"
+                          "                         data_layout=\"NCHW16c\"));\n"
+                          "  nn.relu(add(nn.conv2d(%0, %v, padding=[0, 0, 0, 1], "
+                          "data_layout=\"NCHW16c\"), %z))\n}\n",
     /* warps above and beside each other, the last tiles over both edges */
     "fn @main(%x: Tensor[(250, 32), f32], %w: Tensor[(500, 32), f32], %b: Tensor[(500,), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
