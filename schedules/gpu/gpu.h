@@ -106,6 +106,8 @@ typedef struct {
     double     known[TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;
+/* Cycles of the device of a product in the tiles that decide_tile takes. */
+double gpu_tile_cycles(const Machine *m, DeviceTile of);
 
 /* Cells of a thread: neighbours of all loops as one, so many times as many of one of them
  * (cells.c). */

@@ -30,7 +30,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, COLUMNS = 8 }; /* of an instruction */
+enum { ROWS = 16, COLUMNS = 8, STEPS = 32 }; /* of an instruction; of the sum, bytes */
 
 typedef struct {
     DeviceTile  t;
@@ -42,11 +42,11 @@ typedef struct {
 } TensorPlan;
 
 /* The instruction for these types that the target has; NULL: none. */
-static const char *instruction_of(Sched *s, DType rows, DType columns)
+static const char *instruction_of(Ctx *c, const Target *target, DType rows, DType columns)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
-        const Intrin *row = intrin_of(s->c, (IntrinId)id);
-        if (row->warp && row->sums && s->target->intrin_ops[id] &&
+        const Intrin *row = intrin_of(c, (IntrinId)id);
+        if (row->warp && row->sums && target->intrin_ops[id] &&
             dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
             return row->text;
     }
@@ -132,6 +132,12 @@ static double warps_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
     return least;
 }
 
+static double tile_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
+{
+    return fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n) ? warps_cycles(m, d, t)
+                                                                       : NAN;
+}
+
 static void decide_tensor(Sched *s, void *plan)
 {
     TensorPlan *d = plan;
@@ -144,9 +150,7 @@ static void decide_tensor(Sched *s, void *plan)
     d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
     for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
         for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS)) {
-            double least = fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n)
-                               ? warps_cycles(&m, d, t)
-                               : NAN;
+            double least = tile_cycles(&m, d, t);
             if (!isnan(least))
                 candidate(&tiles, t.bm, t.bn, least);
         }
@@ -411,9 +415,10 @@ static const char *first_tiles(const DeviceTile *t)
 bool tensor_product(Sched *s, const Product *p)
 {
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const char    *instruction = instruction_of(s, row->tensor->dtype, column->tensor->dtype);
-    Sched          was = *s;
-    TensorPlan     plan = {.instruction = instruction};
+    const char    *instruction =
+        instruction_of(s->c, s->target, row->tensor->dtype, column->tensor->dtype);
+    Sched      was = *s;
+    TensorPlan plan = {.instruction = instruction};
 
     if (!instruction || p->group || p->first)
         return false;
@@ -428,7 +433,7 @@ bool tensor_product(Sched *s, const Product *p)
     plan.t.keeps_n = p->m_inner ? data : weights;
     find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
     plan.t.window = window_steps(s, p);
-    plan.steps = 32 / plan.t.bytes;
+    plan.steps = STEPS / plan.t.bytes;
     find_loop(s, p, &plan);
     if (plan.rounds % plan.steps)
         return false;
@@ -445,4 +450,49 @@ bool tensor_product(Sched *s, const Product *p)
         return true;
     *s = was;
     return false;
+}
+
+/* ---- what a convolution takes, before there is a kernel --------------------------------------- */
+
+int64_t gpu_steps(Ctx *c, DType data, DType weight)
+{
+    return instruction_of(c, c->target, data, weight) ? STEPS / (int64_t)dtype_bytes(data) : 0;
+}
+
+/* Its loops as find_loops and find_loop have them. */
+static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
+{
+    int64_t    pixels = w->n * w->pixels;
+    TensorPlan d = {.steps = gpu_steps(c, w->data, w->weight)};
+
+    d.t = (DeviceTile){.m = w->run ? pixels : w->out,
+                       .n = w->run ? w->out : pixels,
+                       .k = w->channels * w->taps,
+                       .batch = 1,
+                       .bytes = dtype_bytes(w->data),
+                       .sum_bytes = 4,
+                       .window = w->taps > 1 ? w->taps : 0,
+                       .keeps_m = w->run && !w->along,
+                       .keeps_n = !w->run && !w->along,
+                       .run = w->run ? w->run : w->pixels,
+                       .result_bytes = dtype_bytes(w->data)};
+    d.t.wide = WARP_BYTES / d.t.bytes;
+    d.rounds = d.steps && w->channels % d.steps ? d.t.k : w->channels;
+    return d;
+}
+
+double gpu_conv_cycles(Ctx *c, const GpuConv *w)
+{
+    Machine    m = machine_of(c->target);
+    TensorPlan d = plan_conv(c, w);
+    DeviceTile t = d.t;
+    double     least = NAN;
+
+    if (!d.steps || d.rounds % d.steps)
+        return gpu_tile_cycles(&m, t);
+    d.most = limit_gpu_tensor_bytes(&m) / t.bytes;
+    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
+        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS))
+            least = fmin(least, tile_cycles(&m, &d, t));
+    return least;
 }
