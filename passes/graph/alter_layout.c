@@ -162,6 +162,8 @@ const Module *alter_layout(Ctx *c, const Module *m)
     GlobalDef *defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
     bool       changed = false;
 
+    if (!c->target)
+        return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         defs[i] = m->funcs[i];
         if (!(defs[i].func = alter_func(c, m->funcs[i].func)))

@@ -76,14 +76,15 @@ static bool cell_known(const Expr *e, const Conv2dAttrs *a, uint32_t dim)
            type_dim(call_arg(e, 0)->type, dim, &n);
 }
 
-static bool conv_dims(const Expr *e, ConvDims *d)
+static bool conv_dims(const LayoutSpace *s, const Expr *e, ConvDims *d)
 {
     const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
     const Type        *w = call_arg(e, 1)->type;
 
     if (strcmp(a->data_layout, "NCHW") || *a->out_layout ||
         dtype_eq(e->type->dtype, DT_I64) || /* such sums have no lanes */
-        !image_dims(call_arg(e, 0)->type, d->in) || !image_dims(e->type, d->out) || !w ||
+        !image_dims(call_arg(e, 0)->type, d->in) ||
+        !s->costs->blocks(call_arg(e, 0)->type->dtype) || !image_dims(e->type, d->out) || !w ||
         w->kind != TYPE_TENSOR || w->n != 4 || !type_dim(w, 1, &d->group_in) ||
         !type_dim(w, 2, &d->kh) || !type_dim(w, 3, &d->kw))
         return false;
@@ -251,7 +252,7 @@ static void add_chooser(Choice *s, const Expr *e)
         return;
     if (!call_is(e, "nn.conv2d"))
         offer_other(s, &t);
-    else if (conv_dims(e, &d))
+    else if (conv_dims(&s->l, e, &d))
         offer_conv(s, &t, &d);
     if (!t.n)
         return;
@@ -336,7 +337,7 @@ double conv2d_cycles(Ctx *c, const Expr *conv, int64_t group_in, int64_t group_o
     ConvDims           d;
     double             best, more;
 
-    if (!conv_dims(conv, &d))
+    if (!conv_dims(&s.l, conv, &d))
         return 0;
     int64_t in = d.groups * (group_in ? group_in : d.group_in),
             out = group_out ? d.groups * group_out : d.out[1];

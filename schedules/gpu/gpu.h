@@ -68,6 +68,7 @@ typedef struct {
     const char *groups;  /* .. its loop, */
     int64_t     group;   /* .. this many to a group; 0: none */
     bool        m_inner; /* the result lies along m */
+    bool        beside;  /* cells side by side are other products: lanes of groups */
     bool        a_along_k, b_along_k;
     const char *words; /* the sum of four products of bytes, .. */
     const Atom *word;  /* .. of parts of this iterator; NULL: none */
