@@ -90,6 +90,7 @@ static bool conv_dims(const LayoutSpace *s, const Expr *e, ConvDims *d)
         return false;
     d->data = call_arg(e, 0)->type->dtype;
     d->weight = w->dtype;
+    d->sum = e->type->dtype;
     d->groups = a->groups;
     d->stride = a->strides.n > 1 ? a->strides.at[1] : 1;
     d->dilation = a->dilation.n > 1 ? a->dilation.at[1] : 1;

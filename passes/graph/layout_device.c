@@ -36,7 +36,8 @@ static void widths(LayoutSpace *s, const ExprList *function)
         int64_t     steps;
         if (!call_is(e, "nn.conv2d") || ATTRS_OF(Conv2dAttrs, e)->groups != 1)
             continue;
-        steps = gpu_steps(s->c, call_arg(e, 0)->type->dtype, call_arg(e, 1)->type->dtype);
+        steps = gpu_steps(s->c, call_arg(e, 0)->type->dtype, call_arg(e, 1)->type->dtype,
+                          e->type->dtype);
         if (steps)
             add_width(&s->plan, (uint32_t)steps);
     }
@@ -67,6 +68,7 @@ static double conv_cost(const LayoutSpace *s, const ConvDims *d, Layouts l)
             out = l.out ? round_up(d->out[1], s->plan.width[l.out]) : d->out[1];
     GpuConv w = {.data = d->data,
                  .weight = d->weight,
+                 .sum = d->sum,
                  .n = d->out[0],
                  .out = out,
                  .pixels = d->out[2] * d->out[3],

@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     int64_t in[4], out[4], groups, group_in, kh, kw, stride, dilation;
     TapAxis axis[2];
-    DType   data, weight;
+    DType   data, weight, sum;
     bool    depthwise, grouped, wino, is_float;
 } ConvDims;
 

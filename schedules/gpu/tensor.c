@@ -39,6 +39,7 @@ typedef struct {
     uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
     uint32_t    blocks; /* the loop over blocks, of which that one walks one; itself: none */
     int64_t     rounds; /* of these loops */
+    bool        wide;   /* both sides come 16 bytes at a time; no tile where they do not */
 } TensorPlan;
 
 /* The instruction for these types that the target has; NULL: none. */
@@ -99,10 +100,12 @@ static double stores_cycles(const Machine *m, DeviceTile t)
 }
 
 /* The least of the stages that there is room for; of the chunks, too. */
-static double stages_cycles(const Machine *m, DeviceTile t)
+static double stages_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 {
     double least = NAN;
 
+    if (d->wide && (!is_even(&t, t.bm) || !is_even(&t, t.bn)))
+        return NAN;
     t.keeps_m = t.keeps_m || !is_even(&t, t.bm);
     t.keeps_n = t.keeps_n || !is_even(&t, t.bn);
     for (t.stages = 1; t.stages <= limit_gpu_stages(m); t.stages++)
@@ -116,7 +119,7 @@ static double chunks_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
         if (d->rounds % t.chunk == 0)
-            least = fmin(least, stages_cycles(m, t));
+            least = fmin(least, stages_cycles(m, d, t));
     return least;
 }
 
@@ -170,7 +173,7 @@ static void decide_tensor(Sched *s, void *plan)
     d->t.tm = t.tm = c->v[0];
     d->t.tn = t.tn = c->v[1];
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2) {
-        double least = stages_cycles(&m, t);
+        double least = stages_cycles(&m, d, t);
         if (d->rounds % t.chunk == 0 && !isnan(least))
             candidate(&chunks, t.chunk, 0, least);
     }
@@ -284,6 +287,7 @@ static void find_loop(Sched *s, const Product *p, TensorPlan *plan)
     plan->blocks = blocks;
     sched_loop_extent(s, p->k.at[blocks], &rounds);
     plan->rounds *= rounds;
+    plan->wide = p->b.tensor->scope == SCOPE_CONST;
 }
 
 /* The iterator whose rounds chunks are parts of; NULL: of several. */
@@ -454,16 +458,18 @@ bool tensor_product(Sched *s, const Product *p)
 
 /* ---- what a convolution takes, before there is a kernel --------------------------------------- */
 
-int64_t gpu_steps(Ctx *c, DType data, DType weight)
+int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum)
 {
-    return instruction_of(c, c->target, data, weight) ? STEPS / (int64_t)dtype_bytes(data) : 0;
+    bool has = sum.bits == 32 && instruction_of(c, c->target, data, weight);
+
+    return has ? STEPS / (int64_t)dtype_bytes(data) : 0;
 }
 
 /* Its loops as find_loops and find_loop have them. */
 static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
 {
     int64_t    pixels = w->n * w->pixels;
-    TensorPlan d = {.steps = gpu_steps(c, w->data, w->weight)};
+    TensorPlan d = {.steps = gpu_steps(c, w->data, w->weight, w->sum)};
 
     d.t = (DeviceTile){.m = w->run ? pixels : w->out,
                        .n = w->run ? w->out : pixels,
@@ -478,6 +484,7 @@ static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
                        .result_bytes = dtype_bytes(w->data)};
     d.t.wide = WARP_BYTES / d.t.bytes;
     d.rounds = d.steps && w->channels % d.steps ? d.t.k : w->channels;
+    d.wide = w->along;
     return d;
 }
 
