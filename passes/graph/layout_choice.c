@@ -319,12 +319,22 @@ static void choose(Choice *s)
 
 static LayoutSpace space_of(Ctx *c, const ExprList *function)
 {
-    static const LayoutCosts *const classes[] = {&cpu_layouts, &device_layouts};
-    LayoutSpace l = {.c = c, .machine = machine_of(c->target), .plan = {.n = 1}};
+    static const struct {
+        TargetClass        cls;
+        const LayoutCosts *costs;
+    } rows[] =
+        {
+#define LAYOUTS(cls, costs) {CLASS_##cls, &costs},
+#include "passes/graph/layouts.def"
+#undef LAYOUTS
+        },
+      *row = rows;
+    const Target *t = c->target;
 
-    for (uint32_t i = 0; i < COUNT(classes); i++)
-        if (classes[i]->cls == c->target->cls)
-            l.costs = classes[i];
+    while (row->cls != t->cls)
+        row++;
+    LayoutSpace l = {.c = c, .machine = machine_of(t), .plan = {.n = 1}, .costs = row->costs};
+
     l.costs->widths(&l, function);
     return l;
 }

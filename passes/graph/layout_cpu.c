@@ -207,4 +207,4 @@ static void widths(LayoutSpace *s, const ExprList *function)
         s->plan.width[s->plan.n++] = w;
 }
 
-const LayoutCosts cpu_layouts = {CLASS_CPU, widths, blocks, reads, conv_cost, other_cost, repack};
+const LayoutCosts cpu_layouts = {widths, blocks, reads, conv_cost, other_cost, repack};

@@ -104,5 +104,4 @@ static double repack(const LayoutSpace *s, const Expr *e, const int64_t dims[4],
                  bytes * (layout_cells(&s->plan, dims, from) + layout_cells(&s->plan, dims, to)));
 }
 
-const LayoutCosts device_layouts = {CLASS_GPU, widths,     blocks, reads,
-                                    conv_cost, other_cost, repack};
+const LayoutCosts device_layouts = {widths, blocks, reads, conv_cost, other_cost, repack};

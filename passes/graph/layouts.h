@@ -23,9 +23,8 @@ typedef struct {
     bool    depthwise, grouped, wino, is_float;
 } ConvDims;
 
-/* What depends on the class of the target. */
+/* What depends on the class of the target: the rows of layouts.def. */
 struct LayoutCosts {
-    TargetClass cls;
     /* The widths of blocks, widest first, that the function may have; plain is there. */
     void (*widths)(LayoutSpace *s, const ExprList *function);
     /* Values of this type may be in blocks. */
@@ -38,7 +37,9 @@ struct LayoutCosts {
     double (*repack)(const LayoutSpace *s, const Expr *e, const int64_t dims[4], uint32_t from,
                      uint32_t to);
 };
-extern const LayoutCosts cpu_layouts, device_layouts;
+#define LAYOUTS(cls, costs) extern const LayoutCosts costs;
+#include "passes/graph/layouts.def"
+#undef LAYOUTS
 
 /* Cells of an image in a layout, surplus lanes included. */
 double layout_cells(const LayoutPlan *p, const int64_t dims[4], uint32_t layout);
