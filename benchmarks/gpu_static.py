@@ -21,7 +21,8 @@ seconds of a compile with an empty cache and with a full one.
 --mixed: with --mixed-precision.  --shape: as tvmcc takes it, for another batch; once for each input.
 
 `bytes` in the place of a model: products of u8 by i8 with sums of i32, convolutions of ResNet-50 and MobileNetV2 and matrix products.
-Channels that are no multiple of 32 are summed by dp4a, as all are on GPUs before sm_80; others by mma.sync.
+Channels that are no multiple of 32 are plain and summed by dp4a, as all are on GPUs before sm_80; others are in blocks of 32, and
+summed by mma.sync.
 
 --check: status 1 where a kernel has a stack frame or spills.  Needs NVRTC (docs/cuda.md) and nvdisasm: the packages of
 gpu.requirements.txt, or a CUDA Toolkit.
@@ -195,8 +196,14 @@ def cycles(ops, warps, arch):
 
 CONV = """
 const @w: Tensor[({o}, {c}, {k}, {k}), i8] = splat(3)
-fn @main(%x: Tensor[(1, {c}, {y}, {y}), u8], %b: Tensor[({o}), i32]) {{
+fn @main(%x: Tensor[({n}, {c}, {y}, {y}), u8], %b: Tensor[({o}), i32]) {{
   nn.relu(nn.bias_add(nn.conv2d(%x, const @w, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], out_dtype="i32"), %b))
+}}
+"""
+CONV_BLOCKS = """
+const @w: Tensor[({o}, {c}, {k}, {k}), i8] = splat(3)
+fn @main(%x: Tensor[({n}, {c} / 32, {y}, {y}, 32), u8], %b: Tensor[({o} / 32, 1, 1, 32), i32]) {{
+  nn.relu(add(nn.conv2d(%x, const @w, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], data_layout="NCHW32c", out_dtype="i32"), %b))
 }}
 """
 DENSE = """
@@ -211,7 +218,10 @@ def bytes_cases():
     """(name, Relay text)"""
     for c, o, y, k, s in ((64, 64, 56, 3, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1),
                           (16, 96, 112, 1, 1), (24, 144, 56, 1, 1), (144, 24, 56, 1, 1), (40, 80, 28, 3, 1)):
-        yield ("conv %dx%d %d -> %d, %dx%d" % (k, k, c, o, y, y), CONV.format(c=c, o=o, y=y, k=k, s=s, p=k // 2))
+        for n in (1, 64) if c % 32 == 0 else (1,):
+            text = CONV_BLOCKS.replace("{c} / 32", str(c // 32)).replace("{o} / 32", str(o // 32)) if c % 32 == 0 else CONV
+            yield ("conv %dx%d %d -> %d, %dx%d%s" % (k, k, c, o, y, y, ", 64 images" * (n > 1)),
+                   text.format(n=n, c=c, o=o, y=y, k=k, s=s, p=k // 2))
     for m, n, k in ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (512, 3072, 768), (512, 512, 520), (1000, 1000, 1000), (1, 1000, 2048)):
         yield "%dx%dx%d" % (m, n, k), DENSE.format(m=m, n=n, k=k)
 

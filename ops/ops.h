@@ -38,8 +38,9 @@ extern const OpTable op_table;
 /* ---- variants: another algorithm for the same call ------------------------------------------------ */
 
 /* How nn.conv2d multiplies (its attribute `algorithm`): element by element; four products of bytes
- * a step; two of i16, bytes being widened as they are padded; in f32, where all sums are whole. */
-typedef enum { CONV_DIRECT, CONV_DOT4, CONV_WORDS, CONV_FLOATS } ConvAlgorithm;
+ * a step; two of i16, bytes being widened as they are padded; in f32, where all sums are whole;
+ * with all lanes of blocks, those that are no channel, too. */
+typedef enum { CONV_DIRECT, CONV_DOT4, CONV_WORDS, CONV_FLOATS, CONV_BLOCKS } ConvAlgorithm;
 
 /* All sizes of one nn.conv2d. */
 typedef struct {

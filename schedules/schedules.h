@@ -38,6 +38,18 @@ typedef struct {
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
 /* ... on a GPU, whose tiles make what they read, of a kernel of so many cells (gpu/tile.c). */
 bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps);
+/* Steps of the sum that an instruction of warps takes of products of these types, which are best if
+ * they lie side by side; 0: the target has none (gpu/tensor.c). */
+int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum);
+/* A convolution on a GPU, of so many images, outputs, pixels, channels and cells of the kernel,
+ * with lanes that are no channel: cycles of the device in the tiles that the rules choose. */
+typedef struct {
+    DType   data, weight, sum;
+    int64_t n, out, pixels, channels, taps;
+    bool    along; /* channels are in blocks of whole instructions */
+    int64_t run;   /* outputs that lie side by side; 0: pixels do */
+} GpuConv;
+double gpu_conv_cycles(Ctx *c, const GpuConv *w);
 /* Nanoseconds of a kernel on a core that are functions and divisions, and sums that are no products
  * (cpu/common.c). */
 double cpu_cells_ns(const Sched *s);

@@ -25,7 +25,7 @@ typedef enum {
     STEP_COUNT
 } StepKind;
 
-enum { MAX_STEP_ARGS = 16 };
+enum { MAX_STEP_ARGS = 20 };
 typedef struct {
     const char *name; /* loop, block, tensor, option value; interned, without % */
     int64_t     num;

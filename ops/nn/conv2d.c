@@ -10,12 +10,13 @@
  * has no c and i, one whose groups lie within a block no c: lane j reads lanes j/g*g + i, those of
  * its group.  Channels that do not divide the block leave surplus lanes: their weights read as
  * zero, so what they add is zero and what they give is zero.  Most are not read at all: the sum may
- * take parts of a block, i < 4 say, so that c * 4 + i is a channel. */
+ * take parts of a block, i < 4 say, so that c * 4 + i is a channel; not for instructions that take
+ * whole blocks (algorithm `blocks`). */
 #include "ops/common.h"
 
 #include <string.h>
 
-static const char *const algorithms[] = {"direct", "dot4", "words", "floats"};
+static const char *const algorithms[] = {"direct", "dot4", "words", "floats", "blocks"};
 
 static const char *layout_out(const Conv2dAttrs *a)
 {
@@ -43,7 +44,8 @@ static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv2d *v)
     while (v->algorithm < COUNT(algorithms) && strcmp(a->algorithm, algorithms[v->algorithm]))
         v->algorithm++;
     if (v->algorithm == COUNT(algorithms))
-        return error_at(c, E_TYPE, loc, "algorithm '%s' is not direct, dot4, words or floats",
+        return error_at(c, E_TYPE, loc,
+                        "algorithm '%s' is not direct, dot4, words, floats or blocks",
                         a->algorithm);
     v->groups = a->groups;
     v->pad_value = a->pad_value;
@@ -88,7 +90,8 @@ static bool conv_sizes(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, 
     v->group_out = v->out_c / v->groups;
     v->in_c = v->group_in * v->groups;
     v->depthwise = v->groups > 1 && v->group_in == 1;
-    if (v->algorithm != CONV_DIRECT && (!dtype_is_int(data->dtype) || data->dtype.bits > 8))
+    if (v->algorithm != CONV_DIRECT && v->algorithm != CONV_BLOCKS &&
+        (!dtype_is_int(data->dtype) || data->dtype.bits > 8))
         return error_at(c, E_TYPE, loc, "algorithm '%s' takes 8-bit integers, not %s", a->algorithm,
                         type_text(c, data));
     if (v->algorithm == CONV_FLOATS && !conv2d_sums_are_whole(v, data->dtype, weight->dtype))
@@ -302,7 +305,10 @@ static void take_parts(Conv2d *v)
     int64_t terms = v->algorithm == CONV_DOT4 ? 4 : v->algorithm == CONV_WORDS ? 2 : 1;
 
     v->columns = conv2d_by_columns(v) ? ceil_div(v->k[1], terms) * terms : v->k[1];
-    v->part = v->within ? v->group_in : v->in_block ? sum_part(v) : 0;
+    v->part = v->within                     ? v->group_in
+              : v->algorithm == CONV_BLOCKS ? v->in_block
+              : v->in_block                 ? sum_part(v)
+                                            : 0;
 }
 
 static Axes reduce_axes(Ctx *c, const Conv2d *v)

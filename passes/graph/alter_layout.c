@@ -4,14 +4,14 @@
  *     -> %0 = layout_transform(%x, "NCHW", "NCHW8c");  %1 = nn.conv2d(%0, const @w, "NCHW8c");
  *        %2 = nn.relu(%1);  %3 = layout_transform(%2, "NCHW8c", "NCHW");  nn.softmax(%3)
  *
- * A vector of channels lies together in memory, so that a convolution loads, multiplies and stores
- * whole vectors whatever its image size.  Which values are blocked, and how widely, is chosen for
- * the whole function first (layout_choice.c).  Then every value is made in its layout, and in
- * others when first asked for: transforms appear only where two kinds meet, and where height and
- * width are 1 they are reshapes.
+ * A block of channels lies together in memory, so that a convolution loads, multiplies and stores
+ * whole vectors, or what an instruction of warps takes, whatever its image size.  Which values are
+ * blocked, and how widely, is chosen for the whole function first (layout_choice.c).  Then every
+ * value is made in its layout, and in others when first asked for: transforms appear only where two
+ * kinds meet, and where height and width are 1 they are reshapes.
  *
  * Channels that the block does not divide leave surplus lanes, which hold zero (docs/ir/te.md).
- * The widest block is the target's vector; without one, or without vectors, nothing changes.
+ * The class of the target says how wide blocks may be; where it has none, nothing changes.
  * Weights stay OIHW: packing them is a schedule step.  Cost: the choice, and one walk. */
 #include "passes/graph/graph.h"
 
@@ -94,6 +94,18 @@ static const Expr *version(Alter *a, const Expr *e, uint32_t layout)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* A convolution that sums all lanes of its operand's blocks. */
+static const Expr *sum_blocks(Alter *a, const Expr *conv)
+{
+    Conv2dAttrs *whole = DUP_ARRAY(a->c->arena, ATTRS_OF(Conv2dAttrs, conv), 1);
+    Conv2d       v;
+
+    if (!conv2d_of(a->c, conv, &v) || v.groups > 1 || v.group_in % v.in_block == 0)
+        return conv;
+    whole->algorithm = intern(a->c->strings, "blocks");
+    return expr_call(a->c, call_op(conv), call_nargs(conv), conv->kids + 1, whole, conv->loc);
+}
+
 /* The call on blocked data, or NULL. */
 static const Expr *block_call(Alter *a, const Expr *e, Layouts l)
 {
@@ -111,7 +123,7 @@ static const Expr *block_call(Alter *a, const Expr *e, Layouts l)
     now = call_op(e)->block(a->c, e, args, a->plan.width[l.out]);
     if (!now && diag_errors(a->c->diags) != errors)
         diag_drop(a->c->diags, errors); /* a refusal, not a fault of the model */
-    return now;
+    return now && a->plan.whole && l.in && call_is(e, "nn.conv2d") ? sum_blocks(a, now) : now;
 }
 
 static bool alter_node(Alter *a, const Expr *e)
@@ -150,7 +162,7 @@ const Module *alter_layout(Ctx *c, const Module *m)
     GlobalDef *defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
     bool       changed = false;
 
-    if (!has_vectors(c->target))
+    if (!c->target)
         return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         defs[i] = m->funcs[i];

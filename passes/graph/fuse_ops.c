@@ -9,7 +9,8 @@
  * (`fusion` in ops.def) allow it:
  *   OUT_FUSABLE  (conv2d, dense, pooling) takes the elementwise and broadcast calls behind it that
  *                keep its shape; so a residual add joins the convolution that comes last; on GPUs
- *                transpositions, too; on CPUs interpolation in blocks of channels is of this kind
+ *                transpositions and other layouts, too; on CPUs interpolation in blocks of
+ *                channels is of this kind
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
  *                also the calls behind an OUT_FUSABLE, if it is elementwise itself
  *   COMM_REDUCE  of rows takes what reads the rows, or their results, cell by cell; on CPUs
@@ -231,7 +232,7 @@ static int64_t elems_at_most(const Type *t)
 /* Does `user` read cells of n more than once? */
 static bool reads_again(const Node *n, const Node *user)
 {
-    return user->kind != FUSE_COMM_REDUCE &&
+    return user->kind != FUSE_COMM_REDUCE && !call_is(user->e, "layout_transform") &&
            elems_at_most(user->e->type) > elems_at_most(n->e->type);
 }
 
@@ -263,11 +264,12 @@ static bool reduces_rows(const Fuse *f, const Expr *e)
     return first + 1 == in->n || may_share_rows(f, e);
 }
 
-/* Behind a heavy call: cell by cell, and no second heavy call in the kernel.  A transposition is
- * one of its own on CPUs, where its tiles are transposed in registers. */
+/* Behind a heavy call: cell by cell, and no second heavy call in the kernel.  A transposition, or
+ * another layout, is one of its own on CPUs, where its tiles are transposed in registers. */
 static bool fits_heavy(const Fuse *f, const Node *n, Node *p)
 {
-    bool transposed = call_is(p->e, "transpose") && stores_apart(f->c->target);
+    bool turned = call_is(p->e, "transpose") || call_is(p->e, "layout_transform");
+    bool transposed = turned && stores_apart(f->c->target);
 
     return (transposed || (p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type))) &&
            (find(p) == find((Node *)n) ||

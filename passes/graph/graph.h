@@ -148,7 +148,8 @@ enum { MAX_WIDTHS = 4 };
 typedef struct {
     uint32_t n; /* plain and the widths, widest first */
     uint32_t width[MAX_WIDTHS];
-    Map     *of; /* node to Layouts; absent: plain */
+    bool     whole; /* convolutions sum whole blocks, with lanes that are no channel */
+    Map     *of;    /* node to Layouts; absent: plain */
 } LayoutPlan;
 LayoutPlan choose_layouts(Ctx *c, const Expr *func);
 /* Cycles of a convolution between plain images, in the layouts that are best for it; with so many

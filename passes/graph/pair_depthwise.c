@@ -78,7 +78,8 @@ static bool pays(Ctx *c, const Expr *between, const Expr *result)
         !type_dim(between->type, 2, &w.y) || !type_dim(between->type, 3, &w.x) ||
         !type_dim(result->type, 1, &w.o) || !type_dim(kernel, 2, &kh) ||
         !type_dim(kernel, 3, &kw) ||
-        (!plain && (!type_dim(between->type, 4, &lanes) || !type_dim(result->type, 4, &w.lanes))))
+        (!plain && (stores_apart(c->target) || !type_dim(between->type, 4, &lanes) ||
+                    !type_dim(result->type, 4, &w.lanes))))
         return false;
     w.c *= lanes;
     return plain ? gpu_pair_pays(c->target, &w, kh * kw) : cpu_pair_rows(c->target, &w) > 0;

@@ -68,6 +68,7 @@ typedef struct {
     const char *groups;  /* .. its loop, */
     int64_t     group;   /* .. this many to a group; 0: none */
     bool        m_inner; /* the result lies along m */
+    bool        beside;  /* cells side by side are other products: lanes of groups */
     bool        a_along_k, b_along_k;
     const char *words; /* the sum of four products of bytes, .. */
     const Atom *word;  /* .. of parts of this iterator; NULL: none */
@@ -106,6 +107,8 @@ typedef struct {
     double     known[TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;
+/* Cycles of the device of a product in the tiles that decide_tile takes. */
+double gpu_tile_cycles(const Machine *m, DeviceTile of);
 
 /* Cells of a thread: neighbours of all loops as one, so many times as many of one of them
  * (cells.c). */

@@ -152,9 +152,11 @@ static bool find_loops(const Sched *s, Product *p)
             m_last = false;
         } else if (of_a == of_b) {
             loops_add(s, &p->both, loop);
+            p->beside = p->beside || rounds > 1;
         } else {
             loops_add(s, of_a ? &p->m : &p->n, loop);
             m_last = rounds > 1 ? of_a : m_last;
+            p->beside = p->beside && rounds < 2;
         }
     }
     p->m_inner = m_last;
@@ -606,7 +608,7 @@ static void product(Sched *s, const char *block, const char *first)
     if (first)
         try_step(s, "contract %s", first);
     Form form = find_product(s, block, first, &p);
-    if (form == NO_PRODUCT) {
+    if (form == NO_PRODUCT || (form == ONE_ROW && p.beside)) {
         sched_gpu(s);
         return;
     }

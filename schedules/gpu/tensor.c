@@ -11,7 +11,7 @@
  *     split columns -> cb, cw, ct, cx (4), cj (2)
  *     split c -> ko, ks, kk; reorder kh, kw, ko, ..  chunk, instruction, its steps: of a loop with
  *                                                    enough rounds, else of all, fused
- *     transform_layout w (o, c, h, v) -> (o, h, v, c)
+ *     transform_layout w (o, c, h, v) -> (o, h, v, c); of channels in blocks (o, h, v, c//16, c%16)
  *     fuse rw, cw -> wz; bind wz threadIdx.z, ry threadIdx.y, cx threadIdx.x   thread 4*ry + cx
  *     cache_write conv local at cx                   rt x ct x rh x cj sums
  *     cache_read pad shared wz, rt, rh, ry, ks, kk at ko       as they are multiplied: numbers of
@@ -30,22 +30,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, COLUMNS = 8 }; /* of an instruction */
+enum { ROWS = 16, COLUMNS = 8, STEPS = 32 }; /* of an instruction; of the sum, bytes */
 
 typedef struct {
     DeviceTile  t;
     const char *instruction;
     int64_t     steps, most; /* of the sum: of an instruction, of a block at a time */
     uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
-    int64_t     rounds; /* of that loop */
+    uint32_t    blocks; /* the loop over blocks, of which that one walks one; itself: none */
+    int64_t     rounds; /* of these loops */
+    bool        wide;   /* both sides come 16 bytes at a time; no tile where they do not */
 } TensorPlan;
 
 /* The instruction for these types that the target has; NULL: none. */
-static const char *instruction_of(Sched *s, DType rows, DType columns)
+static const char *instruction_of(Ctx *c, const Target *target, DType rows, DType columns)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
-        const Intrin *row = intrin_of(s->c, (IntrinId)id);
-        if (row->warp && row->sums && s->target->intrin_ops[id] &&
+        const Intrin *row = intrin_of(c, (IntrinId)id);
+        if (row->warp && row->sums && target->intrin_ops[id] &&
             dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
             return row->text;
     }
@@ -98,10 +100,12 @@ static double stores_cycles(const Machine *m, DeviceTile t)
 }
 
 /* The least of the stages that there is room for; of the chunks, too. */
-static double stages_cycles(const Machine *m, DeviceTile t)
+static double stages_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 {
     double least = NAN;
 
+    if (d->wide && (!is_even(&t, t.bm) || !is_even(&t, t.bn)))
+        return NAN;
     t.keeps_m = t.keeps_m || !is_even(&t, t.bm);
     t.keeps_n = t.keeps_n || !is_even(&t, t.bn);
     for (t.stages = 1; t.stages <= limit_gpu_stages(m); t.stages++)
@@ -115,7 +119,7 @@ static double chunks_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2)
         if (d->rounds % t.chunk == 0)
-            least = fmin(least, stages_cycles(m, t));
+            least = fmin(least, stages_cycles(m, d, t));
     return least;
 }
 
@@ -131,6 +135,12 @@ static double warps_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
     return least;
 }
 
+static double tile_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
+{
+    return fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n) ? warps_cycles(m, d, t)
+                                                                       : NAN;
+}
+
 static void decide_tensor(Sched *s, void *plan)
 {
     TensorPlan *d = plan;
@@ -143,9 +153,7 @@ static void decide_tensor(Sched *s, void *plan)
     d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
     for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
         for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS)) {
-            double least = fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n)
-                               ? warps_cycles(&m, d, t)
-                               : NAN;
+            double least = tile_cycles(&m, d, t);
             if (!isnan(least))
                 candidate(&tiles, t.bm, t.bn, least);
         }
@@ -165,7 +173,7 @@ static void decide_tensor(Sched *s, void *plan)
     d->t.tm = t.tm = c->v[0];
     d->t.tn = t.tn = c->v[1];
     for (t.chunk = d->steps; t.chunk <= d->most; t.chunk *= 2) {
-        double least = stages_cycles(&m, t);
+        double least = stages_cycles(&m, d, t);
         if (d->rounds % t.chunk == 0 && !isnan(least))
             candidate(&chunks, t.chunk, 0, least);
     }
@@ -222,6 +230,66 @@ static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, c
     }
 }
 
+/* x is a cell of the block that the iterator walks, 32*c + i: of how many; 0: it is not. */
+static int64_t block_of(Sched *s, const Idx *x, const Atom *v)
+{
+    const Atom *at;
+    int64_t     n = v->hi + 1;
+    bool        whole = !v->lo && !v->below && n > 1;
+
+    return whole && idx_is_atom(idx_modc(s->c->arith, x, n), &at) && at == v && !idx_is_atom(x, &at)
+               ? n
+               : 0;
+}
+
+/* The loop over the blocks that v walks, by the operand; the number of loops: there is none. */
+static uint32_t blocks_of(Sched *s, const Product *p, const Operand *o, const Atom *v)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    const Atom      *at;
+
+    for (uint32_t d = 0; d < o->tensor->ndim; d++) {
+        int64_t n = block_of(s, o->index[d], v);
+        for (uint32_t i = 0; n && i < p->k.n; i++)
+            if (idx_is_atom(idx_divc(s->c->arith, o->index[d], n), &at) &&
+                at == b->iter[b->nspatial + i])
+                return i;
+    }
+    return p->k.n;
+}
+
+/* The loop of the sum whose parts chunks are: that along which the data lie, with all blocks of
+ * it, else the first of whole instructions. */
+static void find_loop(Sched *s, const Product *p, TensorPlan *plan)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    const Operand   *a = &p->a;
+    const Atom      *last;
+    int64_t          rounds;
+
+    plan->loop = p->k.n;
+    for (uint32_t i = p->k.n; i-- > 0;)
+        if (sched_loop_extent(s, p->k.at[i], &rounds) && rounds % plan->steps == 0) {
+            plan->loop = i;
+            if (idx_is_atom(a->index[a->tensor->ndim - 1], &last) &&
+                last == b->iter[b->nspatial + i])
+                break;
+        }
+    plan->blocks = plan->loop;
+    plan->rounds = p->k.cells;
+    if (plan->loop == p->k.n)
+        return;
+    sched_loop_extent(s, p->k.at[plan->loop], &plan->rounds);
+    uint32_t blocks = blocks_of(s, p, &p->b, b->iter[b->nspatial + plan->loop]);
+    if (blocks == p->k.n)
+        return;
+    plan->t.window = plan->t.window > plan->rounds ? plan->t.window / plan->rounds : 0;
+    plan->blocks = blocks;
+    sched_loop_extent(s, p->k.at[blocks], &rounds);
+    plan->rounds *= rounds;
+    plan->wide = p->b.tensor->scope == SCOPE_CONST;
+}
+
 /* The iterator whose rounds chunks are parts of; NULL: of several. */
 static const Atom *along_of(Sched *s, const Product *p, const TensorPlan *plan)
 {
@@ -235,8 +303,8 @@ static const Atom *along_of(Sched *s, const Product *p, const TensorPlan *plan)
 }
 
 /* Neighbouring numbers of a chunk are neighbours in memory: they are chosen by the last dimension
- * alone, which a constant is stored for. */
-static bool lies_along(Sched *s, const Operand *o, const Atom *along, bool of_sum)
+ * alone, which a constant is stored for; blocks one behind the other. */
+static bool lies_along(Sched *s, const Operand *o, const Atom *along, int64_t block, bool of_sum)
 {
     uint32_t    d = o->tensor->ndim, at = d;
     StrBuf      was = strbuf(s->c->scratch), now = strbuf(s->c->scratch);
@@ -245,46 +313,58 @@ static bool lies_along(Sched *s, const Operand *o, const Atom *along, bool of_su
     if (!along)
         return of_sum;
     for (uint32_t i = 0; i < d; i++) {
-        if (idx_is_atom(o->index[i], &v) && v == along)
+        if ((idx_is_atom(o->index[i], &v) && v == along) ||
+            (block && block_of(s, o->index[i], along) == block))
             at = i;
         str_printf(&was, i ? ", d%u" : "d%u", i);
     }
+    if (at + 1 == d)
+        return true;
+    if (at == d || sched_block(s, o->tensor->name))
+        return false;
     for (uint32_t i = 0; i < d; i++)
         if (i != at)
             str_printf(&now, "d%u, ", i);
-    if (at + 1 == d)
-        return true;
-    return at < d && !sched_block(s, o->tensor->name) &&
-           try_step(s, "transform_layout %%%s (%s) -> (%sd%u)", o->tensor->name, was.at, now.at,
-                    at);
+    if (block)
+        str_printf(&now, "d%u//%lld, d%u%%%lld", at, (long long)block, at, (long long)block);
+    else
+        str_printf(&now, "d%u", at);
+    return try_step(s, "transform_layout %%%s (%s) -> (%s)", o->tensor->name, was.at, now.at);
 }
 
 static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 {
     const DeviceTile *t = &plan->t;
     Loops             rows = p->m_inner ? p->n : p->m, columns = p->m_inner ? p->m : p->n;
-    Loops             both = p->both, sum = p->k, blocks = {0}, outer = {0};
+    Loops             both = p->both, chunks = {0}, blocks = {0}, outer = {0};
     const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const Loops      *every[] = {&both, &rows, &columns, &sum}, *front[] = {&both}, *k[] = {&outer};
-    const Atom       *along = along_of(s, p, plan);
-    const char       *at = "ko";
-    const bool        above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
-    Side sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
-                      is_even(t, t->bm), false},
-                     {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
-                      is_even(t, t->bn), false}};
+    const Loops      *every[] = {&both, &rows, &columns, &outer, &chunks}, *front[] = {&both},
+                *k[] = {&outer};
+    const Atom *along = along_of(s, p, plan);
+    const char *at = "ko";
+    const bool  above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
+    Side        sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
+                             is_even(t, t->bm), false},
+                            {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
+                             is_even(t, t->bn), false}};
 
     for (uint32_t i = 0; i < 2; i++)
         sides[i].along =
-            lies_along(s, sides[i].of, along, sides[i].of == &p->a ? p->a_along_k : p->b_along_k);
-    step(s, "reorder %s", loops_text(s, 4, every));
+            lies_along(s, sides[i].of, along, plan->blocks == plan->loop ? 0 : along->hi + 1,
+                       sides[i].of == &p->a ? p->a_along_k : p->b_along_k);
+    for (uint32_t i = 0; along && i < p->k.n; i++)
+        if (i != plan->loop && i != plan->blocks)
+            loops_add(s, &outer, p->k.at[i]);
+    if (along && plan->blocks != plan->loop)
+        loops_add(s, &chunks, p->k.at[plan->blocks]);
+    if (along)
+        loops_add(s, &chunks, p->k.at[plan->loop]);
+    else
+        chunks = p->k;
+    step(s, "reorder %s", loops_text(s, 5, every));
     loops_fuse(s, &rows, "r");
     loops_fuse(s, &columns, "c");
-    for (uint32_t i = 0; along && i < sum.n; i++)
-        if (i != plan->loop)
-            loops_add(s, &outer, sum.at[i]);
-    if (!along)
-        loops_fuse(s, &sum, "k");
+    loops_fuse(s, &chunks, "k");
     step(s, "split %%%s by %lld tail=if -> %%rb, %%ri", rows.at[0], (long long)t->bm);
     step(s, "split %%ri by %lld -> %%rw, %%rv", (long long)t->tm);
     step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
@@ -293,8 +373,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "split %%ci by %lld -> %%cw, %%cv", (long long)t->tn);
     step(s, "split %%cv by %d -> %%ct, %%cu", COLUMNS);
     step(s, "split %%cu by 2 -> %%cx, %%cj");
-    step(s, "split %%%s by %lld -> %%ko, %%ki", sum.at[along ? plan->loop : 0],
-         (long long)t->chunk);
+    step(s, "split %%%s by %lld -> %%ko, %%ki", chunks.at[0], (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
     step(s,
          "reorder %s%s%%rb, %%cb, %%rw, %%cw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, "
@@ -340,9 +419,10 @@ static const char *first_tiles(const DeviceTile *t)
 bool tensor_product(Sched *s, const Product *p)
 {
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const char    *instruction = instruction_of(s, row->tensor->dtype, column->tensor->dtype);
-    Sched          was = *s;
-    TensorPlan     plan = {.instruction = instruction};
+    const char    *instruction =
+        instruction_of(s->c, s->target, row->tensor->dtype, column->tensor->dtype);
+    Sched      was = *s;
+    TensorPlan plan = {.instruction = instruction};
 
     if (!instruction || p->group || p->first)
         return false;
@@ -357,12 +437,8 @@ bool tensor_product(Sched *s, const Product *p)
     plan.t.keeps_n = p->m_inner ? data : weights;
     find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
     plan.t.window = window_steps(s, p);
-    plan.steps = 32 / plan.t.bytes;
-    for (plan.loop = 0; plan.loop < p->k.n; plan.loop++)
-        if (sched_loop_extent(s, p->k.at[plan.loop], &plan.rounds) && plan.rounds % plan.steps == 0)
-            break;
-    if (plan.loop == p->k.n)
-        plan.rounds = p->k.cells;
+    plan.steps = STEPS / plan.t.bytes;
+    find_loop(s, p, &plan);
     if (plan.rounds % plan.steps)
         return false;
     sched_decide(s, decide_tensor, &plan);
@@ -378,4 +454,52 @@ bool tensor_product(Sched *s, const Product *p)
         return true;
     *s = was;
     return false;
+}
+
+/* ---- what a convolution takes, before there is a kernel --------------------------------------- */
+
+int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum)
+{
+    bool has = sum.bits == 32 && instruction_of(c, c->target, data, weight);
+
+    return has ? STEPS / (int64_t)dtype_bytes(data) : 0;
+}
+
+/* Its loops as find_loops and find_loop have them. */
+static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
+{
+    int64_t    pixels = w->n * w->pixels;
+    TensorPlan d = {.steps = gpu_steps(c, w->data, w->weight, w->sum)};
+
+    d.t = (DeviceTile){.m = w->run ? pixels : w->out,
+                       .n = w->run ? w->out : pixels,
+                       .k = w->channels * w->taps,
+                       .batch = 1,
+                       .bytes = dtype_bytes(w->data),
+                       .sum_bytes = 4,
+                       .window = w->taps > 1 ? w->taps : 0,
+                       .keeps_m = w->run && !w->along,
+                       .keeps_n = !w->run && !w->along,
+                       .run = w->run ? w->run : w->pixels,
+                       .result_bytes = dtype_bytes(w->data)};
+    d.t.wide = WARP_BYTES / d.t.bytes;
+    d.rounds = d.steps && w->channels % d.steps ? d.t.k : w->channels;
+    d.wide = w->along;
+    return d;
+}
+
+double gpu_conv_cycles(Ctx *c, const GpuConv *w)
+{
+    Machine    m = machine_of(c->target);
+    TensorPlan d = plan_conv(c, w);
+    DeviceTile t = d.t;
+    double     least = NAN;
+
+    if (!d.steps || d.rounds % d.steps)
+        return gpu_tile_cycles(&m, t);
+    d.most = limit_gpu_tensor_bytes(&m) / t.bytes;
+    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
+        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS))
+            least = fmin(least, tile_cycles(&m, &d, t));
+    return least;
 }

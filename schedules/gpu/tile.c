@@ -234,9 +234,23 @@ void decide_tile(Sched *s, void *plan)
         d->part /= d->sum[d->level];
 }
 
-/* ---- a depthwise convolution and what reads it ------------------------------------------------ */
+/* ---- what passes ask ---------------------------------------------------------------------------- */
 
-/* Each tile makes what it reads, so several tiles side by side make it several times. */
+/* Numbers that are copied one by one; bytes as words. */
+double gpu_tile_cycles(const Machine *m, DeviceTile of)
+{
+    TilePlan d = {.groups = 1};
+
+    if (of.bytes == 1 && of.k % WORD == 0)
+        of.bytes = WORD, of.k /= WORD;
+    of.keeps_m = of.keeps_n = true;
+    of.wide = 0;
+    d.of = of;
+    return least_cycles(m, &d, of);
+}
+
+/* A depthwise convolution and what reads it: each tile makes what it reads, so several tiles side
+ * by side make it several times. */
 bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
 {
     Machine    m = machine_of(t);

@@ -176,6 +176,33 @@ static const char *const products[] = {
     "fn @main(%x: Tensor[(2, 16, 11, 9), f32], %v: Tensor[(24, 40, 1, 2), f32]) {\n"
     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 2, 1, 0], strides=[2, 1]));\n"
     "  add(nn.conv2d(%0, %v, dilation=[1, 2]), 1.0)\n}\n",
+    /* channels in blocks: borders, strides, all blocks in a chunk, a residual behind */
+    "fn @main(%x: Tensor[(2, 4, 11, 9, 16), f32], %z: Tensor[(2, 2, 6, 10, 16), f32]) {\n"
+    "  %n = multiply(subtract(mod(multiply(arange(start=0, stop=27648, step=1), 37.0), 251.0), "
+    "125.0), 0.002);\n"
+    "  %w = reshape(strided_slice(%n, begin=[0], end=[27648]), newshape=[48, 64, 3, 3]);\n"
+    "  %v = reshape(strided_slice(%n, begin=[0], end=[1536]), newshape=[32, 48, 1, 1]);\n"
+    "  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 2, 1, 0], strides=[2, 1],\n"
+    "                         data_layout=\"NCHW16c\"));\n"
+    "  %1 = nn.conv2d(%0, %v, padding=[0, 0, 0, 1], data_layout=\"NCHW16c\");\n"
+    "  nn.relu(add(%1, %z))\n}\n",
+    /* .. as the layouts are chosen: a picture, surplus lanes, a depthwise convolution, a pool,
+     * parts of one tensor, a residual, a mean */
+    "fn @main(%x: Tensor[(1, 3, 15, 17), f32]) {\n"
+    "  %n = multiply(subtract(mod(multiply(arange(start=0, stop=10368, step=1), 37.0), 251.0), "
+    "125.0), 0.002);\n"
+    "  %a = reshape(strided_slice(%n, begin=[0], end=[864]), newshape=[32, 3, 3, 3]);\n"
+    "  %b = reshape(strided_slice(%n, begin=[0], end=[768]), newshape=[24, 32, 1, 1]);\n"
+    "  %c = reshape(strided_slice(%n, begin=[0], end=[10368]), newshape=[48, 24, 3, 3]);\n"
+    "  %d = reshape(strided_slice(%n, begin=[0], end=[432]), newshape=[48, 1, 3, 3]);\n"
+    "  %e = reshape(strided_slice(%n, begin=[0], end=[2304]), newshape=[24, 96, 1, 1]);\n"
+    "  %0 = nn.relu(nn.conv2d(%x, %a, padding=[1, 1, 1, 1], strides=[2, 2]));\n"
+    "  %1 = nn.relu(nn.conv2d(%0, %b));\n"
+    "  %2 = nn.relu(nn.conv2d(%1, %c, padding=[2, 2, 2, 2], dilation=[2, 2]));\n"
+    "  %3 = clip(nn.conv2d(%2, %d, padding=[1, 1, 1, 1], groups=48), a_min=0.0, a_max=6.0);\n"
+    "  %4 = nn.max_pool2d(%2, pool_size=[3, 3], padding=[1, 1, 1, 1]);\n"
+    "  %5 = nn.relu(add(nn.conv2d(concatenate((%3, %4), axis=1), %e), %1));\n"
+    "  (%5, nn.global_avg_pool2d(%5))\n}\n",
     /* warps above and beside each other, the last tiles over both edges */
     "fn @main(%x: Tensor[(250, 32), f32], %w: Tensor[(500, 32), f32], %b: Tensor[(500,), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
@@ -215,6 +242,25 @@ static const char *const bytes[] = {
                       "dtype=i8),\n"
                       "                out_dtype=\"i32\");\n"
                       "  (cast(%1, dtype=f32), cast(%3, dtype=f32), cast(%4, dtype=f32))\n}\n",
+    /* channels in blocks, of which some are surplus lanes that hold something */
+    "fn @main(%x: Tensor[(1, 2, 9, 11, 32), f32]) {\n"
+    "  %n = subtract(mod(multiply(arange(start=0, stop=23040, step=1), 37.0), 251.0), 125.0);\n"
+    "  %i = cast(%n, dtype=i8);\n"
+    "  %w = reshape(strided_slice(%i, begin=[0], end=[23040]), newshape=[64, 40, 3, 3]);\n"
+    "  %v = reshape(strided_slice(%i, begin=[0], end=[1536]), newshape=[24, 64, 1, 1]);\n"
+    "  %u = reshape(strided_slice(%i, begin=[0], end=[6912]), newshape=[32, 24, 3, 3]);\n"
+    "  %0 = cast(add(multiply(%x, 120.0), 120.0), dtype=u8);\n"
+    "  %1 = nn.conv2d(%0, %w, padding=[1, 1, 1, 1], data_layout=\"NCHW32c\",\n"
+    "                 algorithm=\"blocks\", out_dtype=\"i32\");\n"
+    "  %2 = multiply(cast(nn.relu(%1), dtype=f32), 0.001);\n"
+    "  %3 = cast(clip(%2, a_min=0.0, a_max=255.0), dtype=u8);\n"
+    "  %4 = nn.conv2d(%3, %v, strides=[2, 1], data_layout=\"NCHW32c\", out_dtype=\"i32\");\n"
+    "  %5 = multiply(add(cast(%4, dtype=f32), 1.0), 0.002);\n"
+    "  %6 = cast(clip(%5, a_min=-128.0, a_max=127.0), dtype=i8);\n"
+    "  %7 = nn.max_pool2d(%6, pool_size=[3, 3], padding=[1, 1, 1, 1], layout=\"NCHW32c\");\n"
+    "  %8 = nn.conv2d(%7, %u, padding=[0, 2, 1, 2], dilation=[1, 2], data_layout=\"NCHW32c\",\n"
+    "                 out_layout=\"NCHW\", algorithm=\"blocks\", out_dtype=\"i32\");\n"
+    "  (cast(%4, dtype=f32), cast(%8, dtype=f32))\n}\n",
     /* a single row, by threads of a block and by one each; of several batches */
     "fn @main(%x: Tensor[(1, 2, 600), f32], %y: Tensor[(3, 1, 64), f32]) {\n"
     "  %w =" BYTES_OF("3300", "[11, 300]") "  %v =" BYTES_OF(
