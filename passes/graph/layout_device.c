@@ -34,7 +34,8 @@ static void widths(LayoutSpace *s, const ExprList *function)
     for (uint32_t i = 0; i < function->n; i++) {
         const Expr *e = function->at[i];
         int64_t     steps;
-        if (!call_is(e, "nn.conv2d") || ATTRS_OF(Conv2dAttrs, e)->groups != 1)
+        if (!call_is(e, "nn.conv2d") || ATTRS_OF(Conv2dAttrs, e)->groups != 1 ||
+            !is_constant(call_arg(e, 1)))
             continue;
         steps = gpu_steps(s->c, call_arg(e, 0)->type->dtype, call_arg(e, 1)->type->dtype,
                           e->type->dtype);
