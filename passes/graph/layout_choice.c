@@ -317,21 +317,24 @@ static void choose(Choice *s)
     }
 }
 
+typedef struct {
+    TargetClass        cls;
+    const LayoutCosts *costs;
+} LayoutRow;
+
 static LayoutSpace space_of(Ctx *c, const ExprList *function)
 {
-    static const struct {
-        TargetClass        cls;
-        const LayoutCosts *costs;
-    } rows[] = {
+    static const LayoutRow rows[] = {
 #define LAYOUTS(cls, costs) {CLASS_##cls, &costs},
 #include "passes/graph/layouts.def"
 #undef LAYOUTS
     };
-    LayoutSpace l = {.c = c, .machine = network_machine(c), .plan = {.n = 1}};
+    const Target *t = c->target;
+    LayoutSpace   l = {.c = c, .machine = network_machine(c), .plan = {.n = 1}};
 
-    for (uint32_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].cls == c->target->cls)
-            l.costs = rows[i].costs;
+    for (const LayoutRow *row = rows; row < rows + COUNT(rows); row++)
+        if (row->cls == t->cls)
+            l.costs = row->costs;
     l.costs->widths(&l, function);
     return l;
 }
