@@ -31,8 +31,8 @@ int64_t device_mma_warps(const DeviceTile *t)
 
 bool device_mma_fits(const DeviceTile *t)
 {
-    return !t->group || (t->tm == ROWS && t->tn == t->bn && t->bn <= GROUP_COLUMNS &&
-                         t->bm % GROUP == 0 && t->chunk * t->bytes == GROUP_STEPS);
+    return !t->group || (t->tn == t->bn && t->bn <= GROUP_COLUMNS &&
+                         t->bm % (GROUP / ROWS * t->tm) == 0 && t->chunk * t->bytes == GROUP_STEPS);
 }
 
 int64_t device_mma_staged(const DeviceTile *t)
@@ -80,12 +80,16 @@ static int64_t copy_regs(const DeviceTile *t, int64_t side, int64_t threads)
 }
 
 /* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies, where that passes
- * registers; what is copied a number at a time. */
+ * registers; what is copied a number at a time.  Where sums take most of them, so does where
+ * each 16 bytes come from (ptxas, sm_90a: 146 of 128x192, 168 of 128x256 by 256 threads). */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
+    enum { COPY = 2 };
     int64_t threads = m->warp * device_mma_warps(t);
+    int64_t copies = t->wide > 1 ? (t->bm + t->bn) * t->chunk / (threads * t->wide) : 0;
 
     return (t->tm * t->tn + (t->group ? 0 : (t->tm + t->tn) * 8)) / m->warp + DEVICE_OTHER_REGS +
+           (t->group ? COPY * copies : 0) +
            (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
            (t->keeps_n ? copy_regs(t, t->bn, threads) : 0);
 }

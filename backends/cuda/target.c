@@ -71,7 +71,7 @@ static bool has_groups(Ctx *c, const Target *t)
 {
     enum { HOPPER = 90 };
     const char *arch, *rest;
-    bool        all = true;
+    bool        all = *t->mcpu != 0;
 
     for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++)
         all = number_of(arch, &rest) == HOPPER && !strcmp(rest, "a") && all;
@@ -108,6 +108,8 @@ uint32_t cuda_shared(Ctx *c, const Target *t, bool most)
         all = has < all ? has : all;
         least = number < least ? number : least;
     }
+    if (has_groups(c, t))
+        return all; /* no other GPU runs it */
     return most ? all : least < 80 ? most_shared(60) : most_shared(86);
 }
 

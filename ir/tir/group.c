@@ -1,4 +1,4 @@
-/* Instructions of four warps (wgmma): a nest that is such a product, as one store.
+/* Instructions of four warps (wgmma): a nest that is such a product, as a store for each.
  *
  *     for nj < 16 { for i < 2 { for j < 2 { for k < 64 reduce {
  *       %c[nj, i, j] += f32(%a.shared[%z, i, %y, k]) * f32(%b.shared[nj, %x, j, k])
@@ -28,7 +28,14 @@ typedef struct {
     const WarpMatch *m;
     const LoadData  *load;
     bool             of_a;
+    int64_t          tile; /* of 64 rows */
 } Side;
+
+/* The loop counts tiles of that side; others have one round. */
+static bool counts(const WarpMatch *m, uint32_t i, bool of_a)
+{
+    return m->tile[i]->extent->lo > 1 && m->of_a[i] == of_a;
+}
 
 /* Where the cell of row or column `at` lies, `k` steps on. */
 static const Idx *index_of(const Side *s, int64_t at, int64_t k)
@@ -41,7 +48,9 @@ static const Idx *index_of(const Side *s, int64_t at, int64_t k)
     for (uint32_t i = 0; i < m->ntiles; i++)
         subst_bind(sub, m->tile[i]->var,
                    idx_addc(A, m->tile[i]->lo,
-                            !s->of_a && m->tile[i]->extent->lo > 1 ? at / 8 : 0));
+                            !counts(m, i, s->of_a) ? 0
+                            : s->of_a              ? s->tile
+                                                   : at / 8));
     subst_bind(sub, m->part[2]->var, idx_addc(A, m->part[2]->lo, k));
     if (s->of_a) {
         subst_bind(sub, m->z, idx_addc(A, first, at / 16));
@@ -73,9 +82,9 @@ static bool lies_so(const Side *s, const Idx *first, int64_t rows)
     return true;
 }
 
-static const Prim *side_of(Ctx *c, const WarpMatch *m, bool of_a, int64_t rows)
+static const Prim *side_of(Ctx *c, const WarpMatch *m, bool of_a, int64_t tile, int64_t rows)
 {
-    Side s = {c, m, &(of_a ? m->a : m->b)->u.load, of_a};
+    Side s = {c, m, &(of_a ? m->a : m->b)->u.load, of_a, tile};
 
     if (s.load->n != 1)
         return NULL;
@@ -86,24 +95,40 @@ static const Prim *side_of(Ctx *c, const WarpMatch *m, bool of_a, int64_t rows)
                : NULL;
 }
 
-const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
+/* The instruction of these 64 rows. */
+static const Stmt *tile_stmt(Ctx *c, const WarpMatch *m, const StoreData *store, int64_t tile,
+                             int64_t units)
 {
     IdxSubst   *sub = subst_new(c->arith, c->scratch);
     const Idx **at = NEW_ARRAY(c->arena, const Idx *, store->n + 1);
-    int64_t     units = 1;
 
-    for (uint32_t i = 0; i < m->ntiles; i++) {
-        subst_bind(sub, m->tile[i]->var, m->tile[i]->lo);
-        units *= m->tile[i]->extent->lo;
-    }
+    for (uint32_t i = 0; i < m->ntiles; i++)
+        subst_bind(sub, m->tile[i]->var,
+                   idx_addc(c->arith, m->tile[i]->lo, counts(m, i, true) ? tile : 0));
     for (uint32_t i = 0; i < 2; i++)
         subst_bind(sub, m->part[i]->var, m->part[i]->lo);
     for (uint32_t d = 0; d < store->n; d++)
         at[d] = idx_subst(sub, store->index[d]);
     const Prim *kid[3] = {
-        side_of(c, m, true, GROUP_ROWS), side_of(c, m, false, 8 * units),
+        side_of(c, m, true, tile, GROUP_ROWS), side_of(c, m, false, 0, 8 * units),
         prim_loadv(c, store->buffer, at, (uint16_t)(UNIT_NUMBERS * units), NULL)};
     return kid[0] && kid[1]
                ? stmt_storev(c, store->buffer, at, prim_intrin(c, m->row, kid), NULL)
                : NULL;
+}
+
+const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
+{
+    int64_t tiles = 1, units = 1;
+    VEC(const Stmt *) all = {0};
+
+    for (uint32_t i = 0; i < m->ntiles; i++)
+        *(m->of_a[i] ? &tiles : &units) *= m->tile[i]->extent->lo;
+    for (int64_t tile = 0; tile < tiles; tile++) {
+        const Stmt *s = tile_stmt(c, m, store, tile, units);
+        if (!s)
+            return NULL;
+        vec_push(c->scratch, &all, s);
+    }
+    return stmt_seq(c, all.n, all.at);
 }

@@ -216,22 +216,24 @@ static bool holds_result(Ctx *c, const WarpMatch *m, const StoreData *store)
            intrin_step(c, &to, m->part[1]->var, &column) && row == 2 && column == 1;
 }
 
-/* Four warps have 16 rows each of an instruction, of which there is one, and columns lie side by
- * side. */
+/* Four warps have 16 rows each of an instruction, and all columns; one loop counts instructions,
+ * another one columns, whose results lie side by side. */
 static bool is_group(Ctx *c, const WarpMatch *m, const LoopData *z, const StoreData *store)
 {
     LoadData to = {.buffer = store->buffer, .n = store->n, .index = store->index};
-    int64_t  extent = 0, units = 1, step;
+    int64_t  extent = 0, units = 1, tiles = 1, step;
 
     if (!z || !idx_is_const(z->extent, &extent) || extent % GROUP_WARPS || !is_first(z) ||
         uses(m->b, z->var))
         return false;
     for (uint32_t i = 0; i < m->ntiles; i++) {
         idx_is_const(m->tile[i]->extent, &extent);
-        if (extent > 1 && (m->of_a[i] || units > 1 || !is_first(m->tile[i]) ||
-                           !intrin_step(c, &to, m->tile[i]->var, &step) || step != UNIT_NUMBERS))
+        if (extent > 1 && ((m->of_a[i] ? tiles : units) > 1 || !is_first(m->tile[i]) ||
+                           !intrin_step(c, &to, m->tile[i]->var, &step) ||
+                           (!m->of_a[i] && step != UNIT_NUMBERS)))
             return false;
-        units *= extent;
+        tiles *= m->of_a[i] ? extent : 1;
+        units *= m->of_a[i] ? 1 : extent;
     }
     return units <= GROUP_UNITS;
 }

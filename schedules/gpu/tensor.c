@@ -62,7 +62,7 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
 
     return device_mma_fits(t) && threads <= limit_gpu_tile_threads(m) &&
            device_mma_regs(m, t) <= limit_gpu_tensor_regs(m) &&
-           2 * threads * device_mma_regs(m, t) <= m->unit_regs &&
+           (t->group ? 1 : 2) * threads * device_mma_regs(m, t) <= m->unit_regs &&
            device_mma_bytes(t) <= m->shared_bytes;
 }
 
@@ -385,8 +385,10 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     const Atom *along = along_of(s, p, plan);
     const char *at = "ko";
     const bool  above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
-    Side        sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
-                             is_even(t, t->bm), false},
+    const char *lines = t->group ? "%rt, %wz, %rh, %ry" /* an instruction's side by side */
+                        : above  ? "%wz, %rt, %rh, %ry"
+                                 : "%rt, %rh, %ry";
+    Side        sides[2] = {{row, lines, above || t->group ? 4 : 3, is_even(t, t->bm), false},
                             {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
                              is_even(t, t->bn), false}};
 
