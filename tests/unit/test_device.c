@@ -213,6 +213,8 @@ static const char *const products[] = {
 static const char *const groups[] = {
     "fn @main(%x: Tensor[(250, 192), f32], %w: Tensor[(500, 192), f32], %b: Tensor[(500,), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
+    "fn @main(%x: Tensor[(250, 128), f32], %w: Tensor[(64, 128), f32]) {\n" /* 128 rows of four */
+    "  nn.relu(nn.dense(%x, %w))\n}\n",
     "fn @main(%x: Tensor[(2, 120, 128), f32], %y: Tensor[(2, 128, 250), f32]) {\n"
     "  nn.batch_matmul(%x, %y, transpose_b=false)\n}\n",
     "fn @main(%x: Tensor[(2, 4, 11, 13, 16), f32], %z: Tensor[(2, 8, 11, 13, 16), f32]) {\n"
