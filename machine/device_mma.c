@@ -89,8 +89,7 @@ int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
     int64_t copies = t->wide > 1 ? (t->bm + t->bn) * t->chunk / (threads * t->wide) : 0;
 
     return (t->tm * t->tn + (t->group ? 0 : (t->tm + t->tn) * 8)) / m->warp + DEVICE_OTHER_REGS +
-           (t->group ? COPY * copies : 0) +
-           (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
+           (t->group ? COPY * copies : 0) + (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
            (t->keeps_n ? copy_regs(t, t->bn, threads) : 0);
 }
 

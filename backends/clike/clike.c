@@ -212,9 +212,8 @@ static void print_call(Clike *x, const StoreData *d)
     const char *holds = where ? clike_bare(x, clike_expression(x, where->kids[0])) : NULL;
     clike_indent(x);
     str_printf(x->out, "%s(",
-               p->u.intrin->group
-                   ? clike_group(x->c, p->u.intrin, p->dtype.lanes / UNIT_NUMBERS)
-                   : clike_instruction(x->c, p->u.intrin));
+               p->u.intrin->group ? clike_group(x->c, p->u.intrin, p->dtype.lanes / UNIT_NUMBERS)
+                                  : clike_instruction(x->c, p->u.intrin));
     str_printf(x->out, "&%s", clike_place(x, d->buffer, d->index[0]));
     for (uint32_t i = 0; i + p->u.intrin->sums < p->nkids; i++) {
         const LoadData *from = &p->kids[i]->u.load;

@@ -388,7 +388,7 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
         if (text && intrin_of(c, (IntrinId)id)->group)
             groups(c, d, intrin_of(c, (IntrinId)id), code, out);
         else if (text && text != last &&
-            clike_calls(code, clike_instruction(c, intrin_of(c, (IntrinId)id))))
+                 clike_calls(code, clike_instruction(c, intrin_of(c, (IntrinId)id))))
             str_add(out, text);
         last = text; /* of several rows of a name */
     }

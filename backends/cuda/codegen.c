@@ -118,7 +118,7 @@ static void cu_kernel(StrBuf *s, int64_t threads)
 
 /* Shared memory of a kernel that needs more than it may declare; its launch says how much. */
 #define GIVEN "given_memory"
-#define GIVEN_MEMORY                                                      \
+#define GIVEN_MEMORY                                                                     \
     "#if defined(__CUDA_ARCH__)\nextern __shared__ __align__(%lld) unsigned char " GIVEN \
     "[];\n#endif\n"
 

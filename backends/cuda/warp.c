@@ -70,7 +70,8 @@ static const char copy[] = COPY("", "", "", "from") COPY_WHERE AWAIT;
 static const char wgmma[] =
     "#if defined(__CUDA_ARCH__)\n"
     "static __device__ inline unsigned long long wgmma_side(const void *first)\n{\n"
-    "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | 64ull << "
+    "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | 64ull "
+    "<< "
     "32 | 1ull << 62;\n}\n"
     "#define shared_fence() asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\")\n"
     "#else\n#define shared_fence()\n#endif\n";
@@ -105,12 +106,13 @@ void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out)
     const char *name = clike_group(c, row, units), *type = dtype_text(c, row->operand[0].dtype);
     uint32_t    n = UNIT_NUMBERS * units;
 
-    str_printf(out,
-               "static __device__ inline void %s(float *c, const void *a, const void *b)\n{\n"
-               "#if defined(__CUDA_ARCH__)\n"
-               "    const unsigned long long x = wgmma_side(a), y = wgmma_side(b);\n"
-               "    asm volatile(\"{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\"\n",
-               name);
+    str_printf(
+        out,
+        "static __device__ inline void %s(float *c, const void *a, const void *b)\n{\n"
+        "#if defined(__CUDA_ARCH__)\n"
+        "    const unsigned long long x = wgmma_side(a), y = wgmma_side(b);\n"
+        "    asm volatile(\"{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\"\n",
+        name);
     for (uint32_t i = 0; i < STEPS; i++) {
         str_printf(out, "        \" wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", 8 * units,
                    type, type);

@@ -14,8 +14,8 @@
  *
  * A pointwise block may share its loops inside %blk with others: its tensor's part is complete at
  * the end of %blk's body, and is saved there. */
-#include "ir/tir/intrin.h"
 #include "ir/sched/impl.h"
+#include "ir/tir/intrin.h"
 
 #include <string.h>
 

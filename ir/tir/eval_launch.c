@@ -398,7 +398,8 @@ static void group_store(Eval *e, const StoreData *d, const bool *on)
         if (here == GROUP_THREADS)
             group_compute(e, d, first);
         else if (here)
-            eval_fail(e, "%s, which only some threads of a group come to", d->value->u.intrin->text);
+            eval_fail(e, "%s, which only some threads of a group come to",
+                      d->value->u.intrin->text);
     }
 }
 

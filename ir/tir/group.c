@@ -109,12 +109,10 @@ static const Stmt *tile_stmt(Ctx *c, const WarpMatch *m, const StoreData *store,
         subst_bind(sub, m->part[i]->var, m->part[i]->lo);
     for (uint32_t d = 0; d < store->n; d++)
         at[d] = idx_subst(sub, store->index[d]);
-    const Prim *kid[3] = {
-        side_of(c, m, true, tile, GROUP_ROWS), side_of(c, m, false, 0, 8 * units),
-        prim_loadv(c, store->buffer, at, (uint16_t)(UNIT_NUMBERS * units), NULL)};
-    return kid[0] && kid[1]
-               ? stmt_storev(c, store->buffer, at, prim_intrin(c, m->row, kid), NULL)
-               : NULL;
+    const Prim *kid[3] = {side_of(c, m, true, tile, GROUP_ROWS), side_of(c, m, false, 0, 8 * units),
+                          prim_loadv(c, store->buffer, at, (uint16_t)(UNIT_NUMBERS * units), NULL)};
+    return kid[0] && kid[1] ? stmt_storev(c, store->buffer, at, prim_intrin(c, m->row, kid), NULL)
+                            : NULL;
 }
 
 const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)

@@ -228,9 +228,9 @@ static bool is_group(Ctx *c, const WarpMatch *m, const LoopData *z, const StoreD
         return false;
     for (uint32_t i = 0; i < m->ntiles; i++) {
         idx_is_const(m->tile[i]->extent, &extent);
-        if (extent > 1 && ((m->of_a[i] ? tiles : units) > 1 || !is_first(m->tile[i]) ||
-                           !intrin_step(c, &to, m->tile[i]->var, &step) ||
-                           (!m->of_a[i] && step != UNIT_NUMBERS)))
+        if (extent > 1 &&
+            ((m->of_a[i] ? tiles : units) > 1 || !is_first(m->tile[i]) ||
+             !intrin_step(c, &to, m->tile[i]->var, &step) || (!m->of_a[i] && step != UNIT_NUMBERS)))
             return false;
         tiles *= m->of_a[i] ? extent : 1;
         units *= m->of_a[i] ? 1 : extent;
@@ -248,11 +248,8 @@ bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint3
         store->value->dtype.lanes != 1 || !dtype_eq(store->value->dtype, row->result.dtype) ||
         !is_thread_loop(x, WARP_COLUMNS) || !is_thread_loop(y, MATRIX_ROWS))
         return false;
-    *out = (WarpMatch){.row = row,
-                       .ntiles = nloops - 3,
-                       .x = x->var,
-                       .y = y->var,
-                       .z = z ? z->var : NULL};
+    *out = (WarpMatch){
+        .row = row, .ntiles = nloops - 3, .x = x->var, .y = y->var, .z = z ? z->var : NULL};
     for (uint32_t i = 0; i < 3; i++) {
         out->part[i] = loops[nloops - 3 + i];
         if (!is_loop_of(out->part[i], i < 2 ? LOOP_SPATIAL : LOOP_REDUCE,

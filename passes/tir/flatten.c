@@ -107,8 +107,7 @@ static const Idx *exchanged(Ctx *c, const Buffer *b, const Idx *at)
     const Idx *to = idx_modc(A, at, cells);
 
     for (int64_t bit = 1; bit < BANKS / PLACE; bit *= 2) {
-        const Idx *both =
-            idx_add(A, idx_divc(A, at, cells * bit), idx_divc(A, at, line * bit));
+        const Idx *both = idx_add(A, idx_divc(A, at, cells * bit), idx_divc(A, at, line * bit));
         to = idx_add(A, to, idx_mulc(A, idx_modc(A, both, 2), cells * bit));
     }
     return idx_add(A, idx_mulc(A, idx_divc(A, at, line), line), to);

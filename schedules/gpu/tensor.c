@@ -385,7 +385,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     const Atom *along = along_of(s, p, plan);
     const char *at = "ko";
     const bool  above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
-    const char *lines = t->group ? "%rt, %wz, %rh, %ry" /* an instruction's side by side */
+    const char *lines = t->group ? "%rt, %wz, %rh, %ry"        /* an instruction's side by side */
                         : above  ? "%wz, %rt, %rh, %ry"
                                  : "%rt, %rh, %ry";
     Side        sides[2] = {{row, lines, above || t->group ? 4 : 3, is_even(t, t->bm), false},
@@ -463,10 +463,10 @@ static const char *first_tiles(const DeviceTile *t)
 bool tensor_product(Sched *s, const Product *p)
 {
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const DType r = row->tensor->dtype, c = column->tensor->dtype;
-    Sched       was = *s;
-    TensorPlan  plan = {.instruction = instruction_of(s->c, s->target, r, c, false),
-                        .group = instruction_of(s->c, s->target, r, c, true)};
+    const DType    r = row->tensor->dtype, c = column->tensor->dtype;
+    Sched          was = *s;
+    TensorPlan     plan = {.instruction = instruction_of(s->c, s->target, r, c, false),
+                           .group = instruction_of(s->c, s->target, r, c, true)};
 
     if (!plan.instruction || p->group || p->first)
         return false;

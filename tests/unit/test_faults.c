@@ -33,15 +33,17 @@ static const struct {
     const char *text;
 } networks[] = {
     /* a halo, tiles in chunks, two of them in turns; copies past the registers; rows by threads */
-    {NULL, NULL, "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
-            "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n"},
+    {NULL, NULL,
+     "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
+     "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n"},
     {"cuda", NULL,
      "fn @main(%x: Tensor[(40, 128), f32], %w: Tensor[(24, 128), f32]) { nn.dense(%x, %w) }\n"},
     {"cuda -arch=sm_90a", "tests/backends/four_warps.machine",
      "fn @main(%x: Tensor[(64, 128), f32], %w: Tensor[(64, 128), f32]) { nn.dense(%x, %w) }\n"},
     {NULL, NULL, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
-    {NULL, NULL, "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
-            "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
+    {NULL, NULL,
+     "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
+     "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
 };
 
 typedef struct {
