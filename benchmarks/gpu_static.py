@@ -11,7 +11,8 @@ on one multiprocessor; and the cycles of that bound for all blocks of the busies
 
 The model: a trip of the hot loop costs each pipe of a multiprocessor so many cycles for all warps of a block; the slowest one
 is the bound.  The rates are those of NVIDIA's programming guide, per multiprocessor and cycle: 4 instructions issued; 64 or 128
-lanes of FFMA, FADD, FMUL; 512 to 1270 multiply-adds of f16 by mma.sync, twice as many of bytes; 64 lanes of integers, of which IDP (dp4a) adds four products of bytes; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
+lanes of FFMA, FADD, FMUL; 512 to 1270 multiply-adds of f16 by mma.sync, twice as many of bytes, 2048 by wgmma, which reads both sides from
+shared memory itself; 64 lanes of integers, of which IDP (dp4a) adds four products of bytes; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
 Latency, bank conflicts and the memory behind the caches are not in it: it says what code can reach, not what it does.
 
 --summary: a line for each model: launches; kernels; how many have a stack frame or spills; how many have multiply-adds in a loop;
@@ -44,8 +45,10 @@ import time
 EM_CUDA = 190
 RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads, multiply-adds of f16 by mma.sync
     "sm_75": (64, 64 << 10, 1024, 512), "sm_80": (64, 164 << 10, 2048, 1024), "sm_86": (128, 100 << 10, 1536, 512),
-    "sm_89": (128, 100 << 10, 1536, 512), "sm_90": (128, 228 << 10, 2048, 1270), "sm_120": (128, 100 << 10, 1536, 512)}
-MULTIPROCESSORS = {"sm_75": 40, "sm_80": 108, "sm_86": 72, "sm_89": 58, "sm_90": 132, "sm_120": 188}  # as machine/gpus.def
+    "sm_89": (128, 100 << 10, 1536, 512), "sm_90": (128, 228 << 10, 2048, 1270),
+    "sm_90a": (128, 228 << 10, 2048, 1270), "sm_120": (128, 100 << 10, 1536, 512)}
+MULTIPROCESSORS = {"sm_75": 40, "sm_80": 108, "sm_86": 72, "sm_89": 58, "sm_90": 132, "sm_90a": 132, "sm_120": 188}  # as machine/gpus.def
+GROUP = 2048  # multiply-adds of f16 by wgmma, which four warps begin together
 ISSUE, INTEGERS, SHARED, CACHE, REGISTERS, BLOCKS = 4, 64, 128, 64, 65536, 32
 
 
@@ -148,7 +151,7 @@ def loops(code):
 
 
 def is_math(o):
-    return o.startswith(("FFMA", "HMMA", "IMMA", "DFMA", "IDP"))
+    return o.startswith(("FFMA", "HMMA", "HGMMA", "IMMA", "DFMA", "IDP"))
 
 
 def tensor_macs(o):
@@ -156,6 +159,12 @@ def tensor_macs(o):
     m = re.match(r"([HI])MMA\.(\d+)", o)
     sizes = {"16816": 2048, "1688": 1024, "16832": 4096, "16864": 8192}
     return sizes.get(m[2], 0) // (2 if m[1] == "I" else 1) if m else 0
+
+
+def group_columns(o):
+    """Of 64 rows by 16 steps that four warps multiply, out of shared memory: HGMMA.64x192x16; 0: it is none."""
+    m = re.match(r"HGMMA\.64x(\d+)x16\b", o)
+    return int(m[1]) if m else 0
 
 
 def bytes_of(o):
@@ -179,6 +188,9 @@ def cycles(ops, warps, arch):
             c["integer"] += warps * 32 / INTEGERS
         elif tensor_macs(o):
             c["tensor"] += warps * tensor_macs(o) / RATES[arch][3]
+        elif n := group_columns(o):
+            c["tensor"] += warps * 16 * n * 16 / GROUP
+            c["shared"] += warps / 4 * (64 + n) * 32 / SHARED
         elif o.startswith("LDSM"):
             c["shared"] += warps * 128 * (4 if ".4" in o else 2 if ".2" in o else 1) / SHARED
         elif o.startswith("LDGSTS"):

@@ -20,9 +20,19 @@ enum { LANES = 32, AT_ONCE = 16, SUM = 4, BANKS = 32, APART = 8 };
 /* Columns of an instruction, which a thread has a pair of; its rows; bytes of the sum. */
 enum { COLUMNS = 8, PAIR = 2, ROWS = 16, STEPS = 32 };
 
+/* Of an instruction of four warps: rows, the most columns, bytes of the sum that are begun at once,
+ * cycles from the first until the last is known beside those of the unit (not measured). */
+enum { GROUP = 64, GROUP_COLUMNS = 256, GROUP_STEPS = 128, GROUP_WAIT = 60 };
+
 int64_t device_mma_warps(const DeviceTile *t)
 {
     return t->bm / t->tm * (t->bn / t->tn);
+}
+
+bool device_mma_fits(const DeviceTile *t)
+{
+    return !t->group || (t->tn == t->bn && t->bn <= GROUP_COLUMNS &&
+                         t->bm % (GROUP / ROWS * t->tm) == 0 && t->chunk * t->bytes == GROUP_STEPS);
 }
 
 int64_t device_mma_staged(const DeviceTile *t)
@@ -69,14 +79,17 @@ static int64_t copy_regs(const DeviceTile *t, int64_t side, int64_t threads)
     return side & (side - 1) ? COPIED_APART * numbers : t->stages > 1 ? COPIED_AHEAD * numbers : 0;
 }
 
-/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies; what is copied a
- * number at a time. */
+/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies, where that passes
+ * registers; what is copied a number at a time.  Where sums take most of them, so does where
+ * each 16 bytes come from (ptxas, sm_90a: 146 of 128x192, 168 of 128x256 by 256 threads). */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
+    enum { COPY = 2 };
     int64_t threads = m->warp * device_mma_warps(t);
+    int64_t copies = t->wide > 1 ? (t->bm + t->bn) * t->chunk / (threads * t->wide) : 0;
 
-    return (t->tm * t->tn + (t->tm + t->tn) * 8) / m->warp + DEVICE_OTHER_REGS +
-           (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
+    return (t->tm * t->tn + (t->group ? 0 : (t->tm + t->tn) * 8)) / m->warp + DEVICE_OTHER_REGS +
+           (t->group ? COPY * copies : 0) + (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
            (t->keeps_n ? copy_regs(t, t->bn, threads) : 0);
 }
 
@@ -137,8 +150,11 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
 
     /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
      * load of shared memory; the copies; the panels on their way to the core. */
-    double unit = (double)(t->bm * t->bn) * bytes / 2 / (double)m->tensor_macs;
-    double shared = (warps * (double)(t->tm + t->tn) * bytes + numbers * bytes) / m->shared_rate;
+    double macs = (double)(t->group ? m->group_macs : m->tensor_macs);
+    double unit = (double)(t->bm * t->bn) * bytes / 2 / macs;
+    double read = t->group ? (double)(t->bm / GROUP) * (double)(GROUP + t->tn)
+                           : warps * (double)(t->tm + t->tn);
+    double shared = (read + numbers) * bytes / m->shared_rate;
     double number = t->window ? GATHERED : COPIED, wide = DEVICE_COPY / (double)t->wide;
     double copies =
         (double)t->bm * (t->keeps_m ? number : wide) + (double)t->bn * (t->keeps_n ? number : wide);
@@ -151,8 +167,10 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     double own = fmax(step, unit * fmax(1, (double)(m->unit_issue / m->warp) / warps));
     double loads = (double)(t->tm + t->tn) / ROWS;
     double products = (double)(t->tm * t->tn) / (ROWS * COLUMNS);
-    own = fmax(own, alone * (copies / threads + (products + loads) * bytes / STEPS));
-    double chunk = chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
+    double taken = t->group ? 0 : products + loads;
+    own = fmax(own, alone * (copies / threads + taken * bytes / STEPS));
+    double chunk = chunk_cycles(m, t, held * step * (double)t->chunk,
+                                own * (double)t->chunk + (t->group ? GROUP_WAIT : 0));
     double chunks = ceil((double)t->k / (double)t->chunk);
     return ceil(here / held) *
            (chunks * chunk + DEVICE_MEMORY * m->unit_wait + store_part(m, t, held));

@@ -366,6 +366,7 @@ typedef struct {
     int64_t window;    /* steps of the windows whose cells the rows' panel has; 0: it has none */
     int64_t groups;    /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
+    bool    group;  /* four warps multiply 64 rows together, out of shared memory (wgmma) */
     int64_t staged; /* cells that a thread has side by side of sums that went through shared memory;
                        0: it stores its own */
     int64_t run;    /* cells of the result that lie side by side along columns; 0: not known */
@@ -443,6 +444,8 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 /* A tile by instructions of warps, each of which has tm rows of tn columns: how many they are,
  * bytes of shared memory, registers of a thread, cycles. */
 int64_t device_mma_warps(const DeviceTile *t);
+/* A tile of four warps' instructions: warps above each other, a line of the sum at a time. */
+bool    device_mma_fits(const DeviceTile *t);
 int64_t device_mma_bytes(const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
 double  device_mma_cycles(const Machine *m, const DeviceTile *t);

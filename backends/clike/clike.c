@@ -139,6 +139,7 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
     if (shared && x->given >= 0) {
+        x->given = (x->given + buffer_border(b) - 1) / buffer_border(b) * buffer_border(b);
         str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
                    (long long)(x->given + origin * dtype_bytes(b->dtype)));
         elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;
@@ -147,6 +148,8 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
     }
     if (origin)
         cells = x->program ? clike_name(x, "cells") : intern_printf(x->c->strings, "s%s", name + 1);
+    if (shared && x->d->border && buffer_border(b) > SHARED_BORDER)
+        x->d->border(x->out, buffer_border(b));
     str_printf(x->out, "%s%s%s %s[%lld];\n", memory, *memory ? " " : "", type, cells,
                (long long)(elems > 0 ? elems : 1));
     if (!origin)
@@ -208,7 +211,9 @@ static void print_call(Clike *x, const StoreData *d)
     const Prim *where = p->kids[0]->u.load.mask; /* of a copy, else zeros */
     const char *holds = where ? clike_bare(x, clike_expression(x, where->kids[0])) : NULL;
     clike_indent(x);
-    str_printf(x->out, "%s(", clike_instruction(x->c, p->u.intrin));
+    str_printf(x->out, "%s(",
+               p->u.intrin->group ? clike_group(x->c, p->u.intrin, p->dtype.lanes / UNIT_NUMBERS)
+                                  : clike_instruction(x->c, p->u.intrin));
     str_printf(x->out, "&%s", clike_place(x, d->buffer, d->index[0]));
     for (uint32_t i = 0; i + p->u.intrin->sums < p->nkids; i++) {
         const LoadData *from = &p->kids[i]->u.load;
@@ -293,7 +298,7 @@ void clike_stmt(Clike *x, const Stmt *s, bool tail)
     case STMT_PREFETCH: return; /* a hint: devices hide what they wait for, C has no word for it */
     case STMT_BARRIER:
         clike_indent(x);
-        str_printf(x->out, "%s\n", x->d->barrier);
+        str_printf(x->out, "%s\n", x->groups ? x->d->group_barrier : x->d->barrier);
         return;
     case STMT_AWAIT:
         clike_indent(x);
@@ -398,6 +403,14 @@ static bool has_vector(const void *user, DType vector, Scope scope)
            v->d->vector(v->c, vector);
 }
 
+static bool find_group(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (is_warp_store(s) && s->u.store.value->u.intrin->group);
+    return !*found;
+}
+
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = plain_instructions(c, f, has_instruction, d);
@@ -416,6 +429,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     StrBuf body = strbuf(c->arena);
 
     x.index = x.narrow ? d->narrow : d->wide;
+    stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});
     func_axes(c, f, x.axis);
     d->kernel(out, threads_of(x.axis));
     str_printf(out, " %s(", name);

@@ -16,6 +16,9 @@ typedef struct ClikeDialect {
     /* "__global" and its kin, before a pointer's type; "": nothing. */
     const char *(*space)(Scope s, bool written);
     const char *shared; /* before memory that a block shares: "__local" */
+    /* Optional: before that, where it begins on a wider border than 16 bytes: "__align__(1024) ".
+     */
+    void (*border)(StrBuf *s, int64_t bytes);
     /* 16 bytes of it, which begins on such a border, come in one access. */
     bool shared_wide;
     /* Bytes of it that a kernel may declare, and what the memory is called that it is given instead
@@ -57,6 +60,9 @@ typedef struct ClikeDialect {
     /* Text that defines a function of the name of an instruction (clike_instruction); NULL, or it
      * gives NULL: the language has none. */
     const char *(*instruction)(IntrinId id);
+    /* ... of one of four warps (clike_group), behind that; the barrier where a kernel has some. */
+    void (*group)(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out);
+    const char *group_barrier;
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */
@@ -78,6 +84,8 @@ bool clike_kernels(Ctx *c, const ClikeDialect *d, uint32_t n, const Func *const 
 /* What an instruction is called: "mma_s8"; a sum of a thread's own "dot4_u8_i8", a function of
  * words and of what is added to. */
 const char *clike_instruction(Ctx *c, const Intrin *row);
+/* ... one of four warps, of so many units. */
+const char *clike_group(Ctx *c, const Intrin *row, uint32_t units);
 
 /* ---- prelude.c: functions that stand in for operators ------------------------------------------- */
 

@@ -49,6 +49,7 @@ typedef struct {
     const Running      *running;  /* pointers that go along with the loops at hand */
     uint32_t            next_temp, next_var, next_buffer;
     bool                narrow;           /* 32 bits hold all indices */
+    bool                groups;           /* four warps compute together: barriers say so */
     const char         *index;            /* type of indices */
     const Idx          *axis[AXIS_COUNT]; /* extents of the launch */
     bool                failed;

@@ -348,6 +348,20 @@ static void of_halves(Helpers *h)
     of_half(h, DT_BF16, DT_F16);
 }
 
+/* What all instructions of four warps share stands before the first of them. */
+static void groups(Ctx *c, const ClikeDialect *d, const Intrin *row, const char *code, StrBuf *out)
+{
+    const char *shared = d->instruction(row->id);
+
+    for (uint32_t units = 1; units <= GROUP_UNITS; units++) {
+        if (!clike_calls(code, clike_group(c, row, units)))
+            continue;
+        if (!out->n || !strstr(out->at, shared))
+            str_add(out, shared);
+        d->group(c, row, units, out);
+    }
+}
+
 void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
 {
     Helpers h = {.c = c, .d = d};
@@ -371,8 +385,10 @@ void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out)
     for (uint32_t id = 0; d->instruction && id < INTRIN_COUNT; id++) {
         const char *text = d->instruction((IntrinId)id);
 
-        if (text && text != last &&
-            clike_calls(code, clike_instruction(c, intrin_of(c, (IntrinId)id))))
+        if (text && intrin_of(c, (IntrinId)id)->group)
+            groups(c, d, intrin_of(c, (IntrinId)id), code, out);
+        else if (text && text != last &&
+                 clike_calls(code, clike_instruction(c, intrin_of(c, (IntrinId)id))))
             str_add(out, text);
         last = text; /* of several rows of a name */
     }

@@ -120,6 +120,11 @@ static void lane_of_word(Clike *x, const Prim *p, StrBuf *s)
     str_printf(s, " >> %u))", (unsigned)(p->u.from[0] * p->dtype.bits));
 }
 
+const char *clike_group(Ctx *c, const Intrin *row, uint32_t units)
+{
+    return intern_printf(c->strings, "%s_n%u", row->text, 8 * units);
+}
+
 const char *clike_instruction(Ctx *c, const Intrin *row)
 {
     if (row->warp || !row->sums)

@@ -118,9 +118,14 @@ static void cu_kernel(StrBuf *s, int64_t threads)
 
 /* Shared memory of a kernel that needs more than it may declare; its launch says how much. */
 #define GIVEN "given_memory"
-static const char given_memory[] = "#if defined(__CUDA_ARCH__)\n"
-                                   "extern __shared__ __align__(16) unsigned char " GIVEN "[];\n"
-                                   "#endif\n";
+#define GIVEN_MEMORY                                                                     \
+    "#if defined(__CUDA_ARCH__)\nextern __shared__ __align__(%lld) unsigned char " GIVEN \
+    "[];\n#endif\n"
+
+static void cu_border(StrBuf *s, int64_t bytes)
+{
+    str_printf(s, "__align__(%lld) ", (long long)bytes);
+}
 
 static const ClikeDialect dialect = {.name = "CUDA C",
                                      .type = cu_type,
@@ -140,6 +145,7 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
                                      .instruction = cuda_instruction,
                                      .shared = "__shared__ __align__(16)",
+                                     .border = cu_border,
                                      .shared_wide = true,
                                      .vector = cu_vector,
                                      .make = {"make_", "("},
@@ -149,21 +155,27 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .noalias = "__restrict__",
                                      .runs = true,
                                      .barrier = "__syncthreads();",
+                                     .group = cuda_group,
+                                     .group_barrier = "shared_fence(); __syncthreads();",
                                      .fma = "fma",
                                      .wide = "long long",
                                      .narrow = "int"};
 
 static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
 {
-    StrBuf body = strbuf(c->arena);
+    StrBuf  body = strbuf(c->arena);
+    int64_t border = SHARED_BORDER;
 
+    for (uint32_t i = 0; i < n; i++)
+        if (func_shared_border(funcs[i]) > border)
+            border = func_shared_border(funcs[i]);
     if (!clike_kernels(c, &dialect, n, funcs, &body))
         return false;
     if (!body.n)
         return true;
     clike_prelude(c, &dialect, body.at, out);
     if (strstr(body.at, GIVEN))
-        str_add(out, given_memory);
+        str_printf(out, GIVEN_MEMORY, (long long)border);
     str_printf(out, "%s%s", out->n ? "\n" : "", body.at);
     return true;
 }

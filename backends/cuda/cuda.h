@@ -25,6 +25,8 @@ bool                     cuda_is_ptx(const char *arch);
  * earlier GPUs too; NULL: there is none. */
 const char *cuda_instruction(IntrinId id);
 uint32_t    cuda_first(IntrinId id);
+/* ... of one of four warps, which sm_90a alone has, for so many units of columns. */
+void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out);
 
 /* What a kernel's text may declare of shared memory. */
 enum { CUDA_DECLARED_SHARED = 48 * 1024 };

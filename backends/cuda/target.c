@@ -4,6 +4,7 @@
  * PTX of the highest that is named is for what comes later.  `-arch=compute_80` is PTX alone. TVM's
  * words are understood: -mcpu= is -arch=. `native` is the GPU of this machine. */
 #include "backends/cuda/cuda.h"
+#include "ir/tir/intrin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,18 @@ static uint32_t least_arch(Ctx *c, const Target *t)
     return least;
 }
 
+/* Instructions of four warps (wgmma) are of GPUs of that very generation: all code is for these. */
+static bool has_groups(Ctx *c, const Target *t)
+{
+    enum { HOPPER = 90 };
+    const char *arch, *rest;
+    bool        all = *t->mcpu != 0;
+
+    for (uint32_t i = 0; (arch = device_arch(c, t, i)); i++)
+        all = number_of(arch, &rest) == HOPPER && !strcmp(rest, "a") && all;
+    return all;
+}
+
 /* What a block may have if the launch asks for it (CUDA's programming guide, compute capabilities).
  */
 static uint32_t most_shared(uint32_t number)
@@ -95,6 +108,8 @@ uint32_t cuda_shared(Ctx *c, const Target *t, bool most)
         all = has < all ? has : all;
         least = number < least ? number : least;
     }
+    if (has_groups(c, t))
+        return all; /* no other GPU runs it */
     return most ? all : least < 80 ? most_shared(60) : most_shared(86);
 }
 
@@ -110,13 +125,16 @@ bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         ptx = ptx || cuda_is_ptx(arch);
         best = best ? best : arch;
     }
-    uint32_t least = least_arch(c, t);
-    t->gpu = intern_printf(c->strings, "sm_%u", least);
+    uint32_t   least = least_arch(c, t);
+    const bool groups = has_groups(c, t);
+    t->gpu = intern_printf(c->strings, groups ? "sm_%ua" : "sm_%u", least);
     for (uint32_t i = 0; i < INTRIN_COUNT; i++)
-        t->intrin_ops[i] = cuda_instruction((IntrinId)i) && least >= cuda_first((IntrinId)i);
+        t->intrin_ops[i] = cuda_instruction((IntrinId)i) && least >= cuda_first((IntrinId)i) &&
+                           (groups || !intrin_of(c, (IntrinId)i)->group);
     if (!ptx) { /* implied, so not written */
         const char *rest;
-        t->mcpu = intern_printf(c->strings, "%s compute_%u", t->mcpu, number_of(best, &rest));
+        t->mcpu = intern_printf(c->strings, groups ? "%s compute_%ua" : "%s compute_%u", t->mcpu,
+                                number_of(best, &rest));
     }
     return true;
 }

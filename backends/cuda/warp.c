@@ -7,6 +7,7 @@
  * together. */
 #include "backends/cuda/cuda.h"
 
+#include "backends/clike/clike.h"
 #include "ir/tir/intrin.h"
 
 #include <string.h>
@@ -63,6 +64,18 @@ static const char ldmatrix2[] =
 
 static const char copy[] = COPY("", "", "", "from") COPY_WHERE AWAIT;
 
+/* What one of four warps is told of a side: where it begins, in 16 bytes; that eight rows of 128
+ * bytes, whose pieces are exchanged, are 1024 bytes.  What threads have stored, copies of 16 bytes
+ * too, the unit that multiplies sees behind a fence. */
+static const char wgmma[] =
+    "#if defined(__CUDA_ARCH__)\n"
+    "static __device__ inline unsigned long long wgmma_side(const void *first)\n{\n"
+    "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | 64ull "
+    "<< "
+    "32 | 1ull << 62;\n}\n"
+    "#define shared_fence() asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\")\n"
+    "#else\n#define shared_fence()\n#endif\n";
+
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
     [INTRIN_MMA_BF16] = MMA("mma_bf16", "float", "f", "m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -81,7 +94,41 @@ static const char *const text[INTRIN_COUNT] = {
     [INTRIN_COPY_U8] = copy,
     [INTRIN_LDMATRIX4] = ldmatrix4,
     [INTRIN_LDMATRIX2] = ldmatrix2,
+    [INTRIN_WGMMA_F16] = wgmma,
+    [INTRIN_WGMMA_BF16] = wgmma,
 };
+
+/* Four instructions of 16 steps, 32 bytes of a row on, and the wait for them: the sums are read
+ * before the fence and known behind the wait, so that no compiler moves what touches them. */
+void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out)
+{
+    enum { STEPS = 4, PLACES = 2 };
+    const char *name = clike_group(c, row, units), *type = dtype_text(c, row->operand[0].dtype);
+    uint32_t    n = UNIT_NUMBERS * units;
+
+    str_printf(
+        out,
+        "static __device__ inline void %s(float *c, const void *a, const void *b)\n{\n"
+        "#if defined(__CUDA_ARCH__)\n"
+        "    const unsigned long long x = wgmma_side(a), y = wgmma_side(b);\n"
+        "    asm volatile(\"{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned;\"\n",
+        name);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        str_printf(out, "        \" wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", 8 * units,
+                   type, type);
+        for (uint32_t k = 0; k < n; k++)
+            str_printf(out, k ? ", %%%u" : "%%%u", k);
+        str_printf(out, "}, %%%u, %%%u, p, 1, 1, 0, 0;\"\n", n + 2 * i, n + 2 * i + 1);
+    }
+    str_add(out, "        \" wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;}\"\n"
+                 "        : ");
+    for (uint32_t k = 0; k < n; k++)
+        str_printf(out, k ? ", \"+f\"(c[%u])" : "\"+f\"(c[%u])", k);
+    str_add(out, "\n        : ");
+    for (uint32_t i = 0; i < STEPS; i++)
+        str_printf(out, "%s\"l\"(x + %u), \"l\"(y + %u)", i ? ", " : "", PLACES * i, PLACES * i);
+    str_printf(out, "\n        : \"memory\");\n#else\n    group_%s(c, a, b);\n#endif\n}\n", name);
+}
 
 const char *cuda_instruction(IntrinId id)
 {

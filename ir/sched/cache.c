@@ -15,6 +15,7 @@
  * A pointwise block may share its loops inside %blk with others: its tensor's part is complete at
  * the end of %blk's body, and is saved there. */
 #include "ir/sched/impl.h"
+#include "ir/tir/intrin.h"
 
 #include <string.h>
 
@@ -383,6 +384,26 @@ const Func *step_storage_align(Work *w)
     Buffer now = *t;
     now.pitch =
         arena_dup(w->c->arena, &(Pitch){(uint32_t)dim->num, by->num, off->num}, sizeof(Pitch));
+    return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
+}
+
+/* As the unit that multiplies for four warps reads it (ir/tir/group.c). */
+const Func *step_exchange(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0);
+
+    if (!ta || !ta->name)
+        return refuse(w, "write `exchange %%t`");
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t)
+        return NULL;
+    if (t->scope != SCOPE_SHARED)
+        return refuse(w, "%%%s is not shared", t->name);
+    if (t->pitch || t->swizzle)
+        return refuse(w, "rows of %%%s are longer than their cells, or change places", t->name);
+    Buffer now = *t;
+    now.exchanged = true;
+    now.align = GROUP_BORDER;
     return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
 }
 

@@ -412,9 +412,9 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
         return refuse(w, "'%s' starts its sum, or has a condition, inside", s->u.block.name) !=
                NULL;
     store = stmt_subst(w->c, store, bound);
-    fits = row->warp ? warp_match(w->c, text, thread[AXIS_THREAD_X], thread[AXIS_THREAD_Y], n,
-                                  loops, &store->u.store, &warp)
-                     : intrin_match(w->c, text, n, loops, &store->u.store, &m);
+    fits = row->warp
+               ? warp_match(w->c, text, &thread[AXIS_THREAD_X], n, loops, &store->u.store, &warp)
+               : intrin_match(w->c, text, n, loops, &store->u.store, &m);
     if (!fits)
         return refuse(w, "'%s' in these loops is no %s", s->u.block.name, text) != NULL;
     if (row->sums && dtype_is_float(row->result.dtype))

@@ -331,6 +331,78 @@ static void warp_store(Eval *e, const StoreData *d, const bool *on)
     }
 }
 
+/* ---- instructions of four warps ------------------------------------------------------------------- */
+
+/* Cells of a side from where it begins, which all threads have to say alike: thread `first` + r
+ * reads row r, or those that are as many more. */
+static void read_side(Eval *e, const Prim *p, uint32_t first, uint32_t rows, double *out)
+{
+    const LoadData *l = &p->u.load;
+    const DType     t = dtype_lanes(p->dtype, 1);
+    const uint32_t  line = GROUP_LINE / dtype_bytes(t);
+    int64_t         begin = 0;
+
+    for (uint32_t i = 0; i < GROUP_THREADS && !e->bad; i++) {
+        enter(e, first + i);
+        int64_t at = eval_idx(e, l->index[0]);
+        if (i && at != begin)
+            eval_fail(e, "threads of a group say that '%s' begins in different cells",
+                      l->buffer->name);
+        begin = at;
+    }
+    for (uint32_t i = 0; i < rows * line && !e->bad; i++) {
+        if (i % line == 0)
+            enter(e, first + i / line % GROUP_THREADS);
+        const Idx *at = idx_const(e->c->arith, begin + group_cell(t, i));
+        uint8_t   *cell = eval_address(e, l->buffer, &at, NULL, 0);
+        if (!cell)
+            return;
+        launch_read(e, l->buffer, cell);
+        out[i] = scalar_get(t, cell).f;
+    }
+}
+
+/* What a thread has of the result is what it has of mma.sync's (warp.c). */
+static void group_compute(Eval *e, const StoreData *d, uint32_t first)
+{
+    const Prim    *p = d->value;
+    const uint32_t units = p->dtype.lanes / UNIT_NUMBERS, steps = (uint32_t)p->u.intrin->extent[2];
+    double         a[GROUP_ROWS * GROUP_LINE / 2], b[8 * GROUP_UNITS * GROUP_LINE / 2];
+
+    read_side(e, p->kids[0], first, GROUP_ROWS, a);
+    read_side(e, p->kids[1], first, 8 * units, b);
+    for (uint32_t t = 0; t < GROUP_THREADS && !e->bad; t++) {
+        enter(e, first + t);
+        for (uint32_t k = 0; k < p->dtype.lanes; k++) {
+            uint32_t in = t % WARP_THREADS, e4 = k % UNIT_NUMBERS;
+            uint32_t i = t / WARP_THREADS * 16 + in / WARP_COLUMNS + 8 * (e4 / 2);
+            uint32_t j = k / UNIT_NUMBERS * 8 + 2 * (in % WARP_COLUMNS) + e4 % 2;
+            double   sum = 0;
+            for (uint32_t s = 0; s < steps; s++)
+                sum += a[i * steps + s] * b[j * steps + s];
+            e->lanes[k] = (Scalar){.f = (float)(sum + eval_prim(e, p->kids[2], k).f)};
+            e->on[k] = true;
+        }
+        eval_store_lanes(e, d);
+    }
+}
+
+static void group_store(Eval *e, const StoreData *d, const bool *on)
+{
+    const Launch *x = e->launch;
+
+    for (uint32_t first = 0; first < x->n && !e->bad; first += GROUP_THREADS) {
+        uint32_t here = 0;
+        for (uint32_t i = first; i < first + GROUP_THREADS && i < x->n; i++)
+            here += on[i] && !x->threads[i].left;
+        if (here == GROUP_THREADS)
+            group_compute(e, d, first);
+        else if (here)
+            eval_fail(e, "%s, which only some threads of a group come to",
+                      d->value->u.intrin->text);
+    }
+}
+
 static void together(Eval *e, const Stmt *s, const bool *on)
 {
     Launch *x = e->launch;
@@ -367,7 +439,12 @@ static void together(Eval *e, const Stmt *s, const bool *on)
         return;
     case STMT_ALLOC: alloc_together(e, s, on); return;
     case STMT_BARRIER: barrier(e, on); return;
-    case STMT_STORE: warp_store(e, &s->u.store, on); return;
+    case STMT_STORE:
+        if (s->u.store.value->u.intrin->group)
+            group_store(e, &s->u.store, on);
+        else
+            warp_store(e, &s->u.store, on);
+        return;
     case STMT_BLOCK:
     case STMT_CALL:
     case STMT_PREFETCH:

@@ -19,10 +19,11 @@ struct Intrins {
 
 static const struct {
     const char *text, *te;
-    bool        warp;
+    bool        warp, group;
 } rows[INTRIN_COUNT] = {
-#define INTRIN(id, text, te) {text, te, false},
-#define WARP(id, text, te) {text, te, true},
+#define INTRIN(id, text, te) {text, te, false, false},
+#define WARP(id, text, te) {text, te, true, false},
+#define GROUP(id, text, te) {text, te, true, true},
 #include "ir/tir/intrin.def"
 #undef INTRIN
 };
@@ -101,6 +102,7 @@ static void describe(Ctx *c, IntrinId id, Intrin *row)
                     .result = box_of(t->buffer),
                     .sums = t->kind == TENSOR_REDUCE,
                     .warp = rows[id].warp,
+                    .group = rows[id].group,
                     .naxis = t->naxis,
                     .nreduce = t->nreduce,
                     .step = t->body};
@@ -219,8 +221,24 @@ static bool warp_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
            kids[n - 1]->dtype.lanes * WARP_THREADS == row->result.cells;
 }
 
+/* Where both sides begin in shared memory, 16 bytes of them; numbers of so many units. */
+static bool group_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
+{
+    uint32_t units = n == row->n ? kids[n - 1]->dtype.lanes / UNIT_NUMBERS : 0;
+
+    for (uint32_t i = 0; units && i + 1 < n; i++)
+        if (kids[i]->kind != PRIM_LOAD || kids[i]->u.load.mask || kids[i]->u.load.n != 1 ||
+            !same_element(kids[i]->dtype, row->operand[i].dtype) ||
+            dtype_bytes(kids[i]->dtype) != WARP_BYTES)
+            return false;
+    return units && units <= GROUP_UNITS && kids[n - 1]->dtype.lanes % UNIT_NUMBERS == 0 &&
+           same_element(kids[n - 1]->dtype, row->result.dtype);
+}
+
 bool intrin_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
 {
+    if (row->group)
+        return group_fits(row, n, kids);
     if (row->warp)
         return warp_fits(row, n, kids);
 
@@ -244,8 +262,9 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids)
     if (!intrin_fits(row, row->n, kids))
         BUG("operands of %s", row->text);
     p.dtype = dtype_lanes(row->result.dtype,
-                          (uint16_t)(row->warp ? row->result.cells / WARP_THREADS
-                                               : row->result.cells * units_of(row, kids)));
+                          (uint16_t)(row->group  ? kids[row->n - 1]->dtype.lanes
+                                     : row->warp ? row->result.cells / WARP_THREADS
+                                                 : row->result.cells * units_of(row, kids)));
     return prim_node(c, &p);
 }
 

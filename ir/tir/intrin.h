@@ -25,7 +25,8 @@ struct Intrin {
     uint32_t    n; /* operands; of a sum the last is what the result held */
     IntrinBox   operand[INTRIN_OPERANDS], result;
     bool        sums;
-    bool        warp;           /* all threads of a warp compute it together */
+    bool        warp;           /* all threads of a warp compute it together, .. */
+    bool        group;          /* .. of four warps */
     uint32_t    naxis, nreduce; /* the result's axes, and behind them those of the sum */
     int64_t     extent[INTRIN_AXES];
     const Prim *step; /* the value of a cell, of a sum after one step */
@@ -69,15 +70,35 @@ typedef struct {
     const LoopData *tile[INTRIN_AXES], *part[3];
     bool            of_a[INTRIN_AXES]; /* a tile of other rows, not of other columns */
     const Atom     *x, *y;             /* threadIdx.x of 4, threadIdx.y of 8 */
+    const Atom     *z;                 /* threadIdx.z, of which four are a group; or NULL */
     const Prim     *a, *b;             /* loads of shared memory */
 } WarpMatch;
-bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, uint32_t nloops,
+/* `thread`: the loops over the threads of a block, of x, y and z; NULL where there is none. */
+bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint32_t nloops,
                 const LoopData *const *loops, const StoreData *store, WarpMatch *out);
 /* The nest as loads of the operands' parts and products; NULL: operands do not lie on borders of 16
  * bytes. */
 const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store);
 /* What the threads get for what they give: kid[k][t] is what thread t has for operand k. */
 void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_BYTES], uint8_t (*out)[WARP_BYTES]);
+
+/* ---- group.c: instructions of four warps -------------------------------------------------------- */
+
+enum {
+    GROUP_WARPS = 4,
+    GROUP_THREADS = GROUP_WARPS * WARP_THREADS,
+    GROUP_ROWS = 64,     /* of an instruction */
+    GROUP_UNITS = 32,    /* of 8 columns, at most */
+    GROUP_LINE = 128,    /* bytes of a row of either side, .. */
+    GROUP_BORDER = 1024, /* .. of which eight begin on such a border */
+    UNIT_NUMBERS = 4     /* of a thread, of a unit's result */
+};
+
+/* How far from where eight rows begin the cell lies that is `at` cells on where rows lie one after
+ * the other. */
+int64_t group_cell(DType t, int64_t at);
+/* The nest, which is one with a row of GROUP, as an instruction; NULL: operands do not lie so. */
+const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store);
 
 /* ---- intrin_match.c ------------------------------------------------------------------------------ */
 

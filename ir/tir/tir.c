@@ -385,6 +385,19 @@ typedef struct {
     int64_t bytes;
 } Shared;
 
+int64_t buffer_border(const Buffer *b)
+{
+    return b->align > SHARED_BORDER ? b->align : SHARED_BORDER;
+}
+
+static bool to_border(int64_t *n, int64_t border)
+{
+    if (!checked_add(*n, border - 1, n))
+        return false;
+    *n = *n / border * border;
+    return true;
+}
+
 static bool add_shared(void *user, const Stmt *s)
 {
     Shared *x = user;
@@ -392,12 +405,30 @@ static bool add_shared(void *user, const Stmt *s)
 
     if (s->kind != STMT_ALLOC || s->u.buffer->scope != SCOPE_SHARED)
         return true;
-    if (!buffer_size(x->c, s->u.buffer, &elems, &origin) ||
+    if (!to_border(&x->bytes, buffer_border(s->u.buffer)) ||
+        !buffer_size(x->c, s->u.buffer, &elems, &origin) ||
         !checked_mul(elems, dtype_bytes(s->u.buffer->dtype), &bytes) ||
-        !checked_add(bytes, SHARED_BORDER - 1, &bytes) ||
-        !checked_add(x->bytes, bytes / SHARED_BORDER * SHARED_BORDER, &x->bytes))
+        !checked_add(x->bytes, bytes, &x->bytes) || !to_border(&x->bytes, SHARED_BORDER))
         x->bytes = INT64_MAX;
     return true;
+}
+
+static bool note_border(void *user, const Stmt *s)
+{
+    int64_t *border = user;
+
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
+        buffer_border(s->u.buffer) > *border)
+        *border = buffer_border(s->u.buffer);
+    return true;
+}
+
+int64_t func_shared_border(const Func *f)
+{
+    int64_t border = SHARED_BORDER;
+
+    stmt_visit(f->body, &(TirVisit){.user = &border, .enter = note_border});
+    return border;
 }
 
 int64_t func_shared_bytes(Ctx *c, const Func *f)

@@ -494,6 +494,9 @@ const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
  * it, NULL where none is. */
 void func_axes(Ctx *c, const Func *f, const Idx *axis[AXIS_COUNT]);
 enum { SHARED_BORDER = 16 };
+/* The border on which an array of what a block shares begins; the widest of a function. */
+int64_t buffer_border(const Buffer *b);
+int64_t func_shared_border(const Func *f);
 /* ... and bytes that a block shares, each array from a border on; INT64_MAX: what it allocates has
  * no constant size, or too many. */
 int64_t          func_shared_bytes(Ctx *c, const Func *f);

@@ -144,12 +144,19 @@ static bool is_loop_of(const LoopData *l, LoopKind kind, int64_t rounds)
     return l->kind == kind && idx_is_const(l->extent, &extent) && extent == rounds;
 }
 
+/* It begins with 0. */
+static bool is_first(const LoopData *l)
+{
+    int64_t lo;
+
+    return idx_is_const(l->lo, &lo) && lo == 0;
+}
+
 static bool is_thread_loop(const LoopData *l, int64_t rounds)
 {
-    int64_t extent, lo;
+    int64_t extent;
 
-    return l && idx_is_const(l->extent, &extent) && extent == rounds && idx_is_const(l->lo, &lo) &&
-           lo == 0;
+    return l && idx_is_const(l->extent, &extent) && extent == rounds && is_first(l);
 }
 
 /* Loops around the parts count tiles: of rows, or of columns, and of the result. */
@@ -209,16 +216,40 @@ static bool holds_result(Ctx *c, const WarpMatch *m, const StoreData *store)
            intrin_step(c, &to, m->part[1]->var, &column) && row == 2 && column == 1;
 }
 
-bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, uint32_t nloops,
+/* Four warps have 16 rows each of an instruction, and all columns; one loop counts instructions,
+ * another one columns, whose results lie side by side. */
+static bool is_group(Ctx *c, const WarpMatch *m, const LoopData *z, const StoreData *store)
+{
+    LoadData to = {.buffer = store->buffer, .n = store->n, .index = store->index};
+    int64_t  extent = 0, units = 1, tiles = 1, step;
+
+    if (!z || !idx_is_const(z->extent, &extent) || extent % GROUP_WARPS || !is_first(z) ||
+        uses(m->b, z->var))
+        return false;
+    for (uint32_t i = 0; i < m->ntiles; i++) {
+        idx_is_const(m->tile[i]->extent, &extent);
+        if (extent > 1 &&
+            ((m->of_a[i] ? tiles : units) > 1 || !is_first(m->tile[i]) ||
+             !intrin_step(c, &to, m->tile[i]->var, &step) || (!m->of_a[i] && step != UNIT_NUMBERS)))
+            return false;
+        tiles *= m->of_a[i] ? extent : 1;
+        units *= m->of_a[i] ? 1 : extent;
+    }
+    return units <= GROUP_UNITS;
+}
+
+bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint32_t nloops,
                 const LoopData *const *loops, const StoreData *store, WarpMatch *out)
 {
-    const Intrin *row = intrin_find(c, text, 0, NULL);
+    const LoopData *x = thread[0], *y = thread[1], *z = thread[2];
+    const Intrin   *row = intrin_find(c, text, 0, NULL);
 
     if (!row || !row->warp || !row->sums || nloops < 3 || nloops > INTRIN_AXES || store->mask ||
         store->value->dtype.lanes != 1 || !dtype_eq(store->value->dtype, row->result.dtype) ||
         !is_thread_loop(x, WARP_COLUMNS) || !is_thread_loop(y, MATRIX_ROWS))
         return false;
-    *out = (WarpMatch){.row = row, .ntiles = nloops - 3, .x = x->var, .y = y->var};
+    *out = (WarpMatch){
+        .row = row, .ntiles = nloops - 3, .x = x->var, .y = y->var, .z = z ? z->var : NULL};
     for (uint32_t i = 0; i < 3; i++) {
         out->part[i] = loops[nloops - 3 + i];
         if (!is_loop_of(out->part[i], i < 2 ? LOOP_SPATIAL : LOOP_REDUCE,
@@ -236,7 +267,8 @@ bool warp_match(Ctx *c, const char *text, const LoopData *x, const LoopData *y, 
            dtype_eq(out->a->dtype, row->operand[0].dtype) &&
            dtype_eq(out->b->dtype, row->operand[1].dtype) &&
            side_by_side(c, out->a, out->part[2]) && side_by_side(c, out->b, out->part[2]) &&
-           find_tiles(out, store, loops) && holds_result(c, out, store);
+           find_tiles(out, store, loops) && holds_result(c, out, store) &&
+           (!row->group || is_group(c, out, z, store));
 }
 
 /* ---- as instructions ----------------------------------------------------------------------------- */
@@ -393,6 +425,8 @@ static const Buffer *part_buffer(Ctx *c, const Prim *load, int64_t words)
 
 const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
 {
+    if (m->row->group)
+        return group_stmt(c, m, store);
     Write         w = {.c = c, .m = m};
     const Buffer *a = part_buffer(c, m->a, PARTS_A * tiles_of(m, true));
     const Buffer *b = part_buffer(c, m->b, PARTS_B * tiles_of(m, false));

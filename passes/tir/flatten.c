@@ -47,6 +47,8 @@ enum { PLACE = 16, BANKS = 128 }; /* bytes that are loaded at a time; .. of all 
 /* Places of 16 bytes that rows have, at most those of all banks. */
 static int64_t places_of(const Buffer *b)
 {
+    if (b->exchanged)
+        return BANKS / PLACE;
     int64_t bytes = (int64_t)b->swizzle * dtype_bytes(b->dtype);
 
     return b->swizzle ? (bytes < BANKS ? bytes : BANKS) / PLACE : 0;
@@ -70,6 +72,7 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     n.stride = NULL;
     n.pitch = NULL;
     n.swizzle = 0;
+    n.exchanged = false;
     n.halo = NULL;
     n.alias = b->alias ? flat_buffer(x, b->alias) : NULL;
     if (buffer_size(x->c, b, &elems, &origin)) {
@@ -96,6 +99,20 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     return f;
 }
 
+/* Place p of a line of all banks is p ^ n of the n-th of eight such lines, bit by bit. */
+static const Idx *exchanged(Ctx *c, const Buffer *b, const Idx *at)
+{
+    Arith     *A = c->arith;
+    int64_t    cells = PLACE / dtype_bytes(b->dtype), line = BANKS / dtype_bytes(b->dtype);
+    const Idx *to = idx_modc(A, at, cells);
+
+    for (int64_t bit = 1; bit < BANKS / PLACE; bit *= 2) {
+        const Idx *both = idx_add(A, idx_divc(A, at, cells * bit), idx_divc(A, at, line * bit));
+        to = idx_add(A, to, idx_mulc(A, idx_modc(A, both, 2), cells * bit));
+    }
+    return idx_add(A, idx_mulc(A, idx_divc(A, at, line), line), to);
+}
+
 /* Places of a row turn by one from one line of all banks to the next. */
 static const Idx *swizzled(Ctx *c, const Buffer *b, const Idx *at)
 {
@@ -117,7 +134,7 @@ static const Idx *offset(Flatten *x, const Buffer *b, const Idx *const *index)
 
     for (uint32_t d = 0; d < b->ndim; d++)
         at = idx_add(x->c->arith, at, idx_mul(x->c->arith, index[d], stride[d]));
-    return swizzled(x->c, b, at);
+    return b->exchanged ? exchanged(x->c, b, at) : swizzled(x->c, b, at);
 }
 
 static const Prim *flat_prim(Ctx *c, void *user, const Prim *p)

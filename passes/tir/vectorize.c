@@ -472,7 +472,7 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
 
 /* Loops over the threads of a block, around what is looked at. */
 typedef struct {
-    const LoopData *x, *y;
+    const LoopData *thread[3]; /* of x, y, z */
 } Around;
 
 /* The loops of an instruction are one store; if passes before made something else of them, they
@@ -492,7 +492,7 @@ static const Stmt *intrin_loops(Ctx *c, const Around *in, LoopData loop, const S
         loops[n++] = &s->u.loop;
     if (s->kind == STMT_STORE && intrin_match(c, text, n, loops, &s->u.store, &m))
         return intrin_stmt(c, &m, &s->u.store);
-    if (s->kind == STMT_STORE && warp_match(c, text, in->x, in->y, n, loops, &s->u.store, &warp) &&
+    if (s->kind == STMT_STORE && warp_match(c, text, in->thread, n, loops, &s->u.store, &warp) &&
         (out = warp_stmt(c, &warp, &s->u.store)))
         return out;
     return stmt_for(c, loop, body, loc);
@@ -503,10 +503,8 @@ static const Stmt *find_vector(Ctx *c, Around in, const Stmt *s)
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
     int64_t      extent;
 
-    if (s->kind == STMT_FOR && s->u.loop.bind == AXIS_THREAD_X)
-        in.x = &s->u.loop;
-    if (s->kind == STMT_FOR && s->u.loop.bind == AXIS_THREAD_Y)
-        in.y = &s->u.loop;
+    if (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X)
+        in.thread[s->u.loop.bind - AXIS_THREAD_X] = &s->u.loop;
     for (uint32_t i = 0; i < s->nkids; i++)
         kids[i] = find_vector(c, in, s->kids[i]);
     if (s->kind == STMT_FOR && s->u.loop.intrin)

@@ -35,6 +35,7 @@ enum { ROWS = 16, COLUMNS = 8, STEPS = 32 }; /* of an instruction; of the sum, b
 typedef struct {
     DeviceTile  t;
     const char *instruction;
+    const char *group;       /* of four warps; NULL: none */
     int64_t     steps, most; /* of the sum: of an instruction, of a block at a time */
     uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
     uint32_t    blocks; /* the loop over blocks, of which that one walks one; itself: none */
@@ -42,12 +43,13 @@ typedef struct {
     bool        wide;   /* both sides come 16 bytes at a time; no tile where they do not */
 } TensorPlan;
 
-/* The instruction for these types that the target has; NULL: none. */
-static const char *instruction_of(Ctx *c, const Target *target, DType rows, DType columns)
+/* The instruction for these types that the target has, of one warp or of four; NULL: none. */
+static const char *instruction_of(Ctx *c, const Target *target, DType rows, DType columns,
+                                  bool group)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
         const Intrin *row = intrin_of(c, (IntrinId)id);
-        if (row->warp && row->sums && target->intrin_ops[id] &&
+        if (row->warp && row->sums && row->group == group && target->intrin_ops[id] &&
             dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
             return row->text;
     }
@@ -58,9 +60,9 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
 {
     int64_t threads = m->warp * device_mma_warps(t);
 
-    return threads <= limit_gpu_tile_threads(m) &&
+    return device_mma_fits(t) && threads <= limit_gpu_tile_threads(m) &&
            device_mma_regs(m, t) <= limit_gpu_tensor_regs(m) &&
-           2 * threads * device_mma_regs(m, t) <= m->unit_regs &&
+           (t->group ? 1 : 2) * threads * device_mma_regs(m, t) <= m->unit_regs &&
            device_mma_bytes(t) <= m->shared_bytes;
 }
 
@@ -141,16 +143,53 @@ static double tile_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
                                                                        : NAN;
 }
 
+/* The least of all tiles, by an instruction of one warp or of four. */
+static double least_cycles(const Machine *m, TensorPlan d, bool group)
+{
+    DeviceTile t = d.t;
+    double     least = NAN;
+
+    t.group = group;
+    d.steps = group ? GROUP_LINE / t.bytes : d.steps;
+    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(m); t.bm = next_side(t.bm, ROWS))
+        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(m); t.bn = next_side(t.bn, COLUMNS))
+            least = fmin(least, tile_cycles(m, &d, t));
+    return least;
+}
+
+/* Who multiplies: a warp what it has loaded, or four of them what lies in shared memory. */
+enum { WARP, FOUR };
+static const char *const unit_words[] = {"warp", "group"};
+
+static void decide_unit(Sched *s, const Machine *m, TensorPlan *d)
+{
+    Candidates units = candidates(s);
+
+    for (int unit = WARP; unit <= FOUR; unit++) {
+        double cycles = least_cycles(m, *d, unit == FOUR);
+        if (!isnan(cycles))
+            candidate(&units, unit, 0, cycles);
+    }
+    if (!units.of.n || pick_order(s, "unit", &units, unit_words) == WARP)
+        return;
+    d->t.group = true;
+    d->instruction = d->group;
+    d->steps = GROUP_LINE / d->t.bytes;
+}
+
 static void decide_tensor(Sched *s, void *plan)
 {
     TensorPlan *d = plan;
     Machine     m = machine_of(s->target);
-    DeviceTile  t = d->t;
+    DeviceTile  t;
     Candidates  tiles = candidates(s), warps = candidates(s), chunks = candidates(s),
                stages = candidates(s), stores = candidates(s);
     const Candidate *c;
 
-    d->most = limit_gpu_tensor_bytes(&m) / t.bytes;
+    d->most = limit_gpu_tensor_bytes(&m) / d->t.bytes;
+    if (d->group)
+        decide_unit(s, &m, d);
+    t = d->t;
     for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
         for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS)) {
             double least = tile_cycles(&m, d, t);
@@ -205,7 +244,7 @@ typedef struct {
 /* An operand's part of a chunk in shared memory.  It comes 16 bytes at a time where these lie as
  * they are multiplied, and every thread has as many of them; else as it lies, what a word of the
  * sum's steps holds by one thread. */
-static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, const char *at)
+static void stage(Sched *s, const Product *p, const Side *side, const DeviceTile *t, const char *at)
 {
     const char *name = side->of->tensor->name;
     int64_t     quad = 16 / (int64_t)dtype_bytes(side->of->tensor->dtype);
@@ -215,7 +254,10 @@ static void stage(Sched *s, const Product *p, const Side *side, int64_t chunk, c
     step(s, "cache_read %%%s %s shared %s, %%ks, %%kk at %%%s", name, p->block, side->loops, at);
     if (strcmp(p->block, name) != 0 && sched_block(s, name))
         step(s, "compute_inline %s", name);
-    step(s, "swizzle %%%s.shared by %lld", name, (long long)chunk);
+    if (t->group)
+        step(s, "exchange %%%s.shared", name);
+    else
+        step(s, "swizzle %%%s.shared by %lld", name, (long long)t->chunk);
     if (!side->along) {
         step(s, "split %%%s.shared.a%u by %d -> %%%s.q, %%%s.v", name, k + 1,
              WORD / (int)dtype_bytes(side->of->tensor->dtype), name, name);
@@ -343,8 +385,10 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     const Atom *along = along_of(s, p, plan);
     const char *at = "ko";
     const bool  above = t->tm < t->bm, beside = t->tn < t->bn; /* each other */
-    Side        sides[2] = {{row, above ? "%wz, %rt, %rh, %ry" : "%rt, %rh, %ry", above ? 4 : 3,
-                             is_even(t, t->bm), false},
+    const char *lines = t->group ? "%rt, %wz, %rh, %ry"        /* an instruction's side by side */
+                        : above  ? "%wz, %rt, %rh, %ry"
+                                 : "%rt, %rh, %ry";
+    Side        sides[2] = {{row, lines, above || t->group ? 4 : 3, is_even(t, t->bm), false},
                             {column, beside ? "%wz, %ct, %cx, %cj" : "%ct, %cx, %cj", beside ? 4 : 3,
                              is_even(t, t->bn), false}};
 
@@ -401,7 +445,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     step(s, "bind %%ry threadIdx.y");
     step(s, "bind %%cx threadIdx.x");
     for (uint32_t i = 0; i < 2; i++)
-        stage(s, p, &sides[i], t->chunk, at);
+        stage(s, p, &sides[i], t, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
     if (t->stages > 1)
@@ -419,12 +463,12 @@ static const char *first_tiles(const DeviceTile *t)
 bool tensor_product(Sched *s, const Product *p)
 {
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const char    *instruction =
-        instruction_of(s->c, s->target, row->tensor->dtype, column->tensor->dtype);
-    Sched      was = *s;
-    TensorPlan plan = {.instruction = instruction};
+    const DType    r = row->tensor->dtype, c = column->tensor->dtype;
+    Sched          was = *s;
+    TensorPlan     plan = {.instruction = instruction_of(s->c, s->target, r, c, false),
+                           .group = instruction_of(s->c, s->target, r, c, true)};
 
-    if (!instruction || p->group || p->first)
+    if (!plan.instruction || p->group || p->first)
         return false;
     plan.t = (DeviceTile){.m = p->m_inner ? p->n.cells : p->m.cells,
                           .n = p->m_inner ? p->m.cells : p->n.cells,
@@ -445,7 +489,7 @@ bool tensor_product(Sched *s, const Product *p)
     if (plan.t.bm && !s->refusal)
         arrange(s, p, &plan);
     if (!s->refusal)
-        step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), instruction);
+        step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), plan.instruction);
     for (uint32_t copy = 0; copy <= 2; copy += 2) /* where the sums start, and end */
         try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u, %%cj#%u", copy, copy, copy, copy);
     if (plan.t.chunk > plan.steps)
@@ -460,7 +504,7 @@ bool tensor_product(Sched *s, const Product *p)
 
 int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum)
 {
-    bool has = sum.bits == 32 && instruction_of(c, c->target, data, weight);
+    bool has = sum.bits == 32 && instruction_of(c, c->target, data, weight, false);
 
     return has ? STEPS / (int64_t)dtype_bytes(data) : 0;
 }
@@ -492,14 +536,12 @@ double gpu_conv_cycles(Ctx *c, const GpuConv *w)
 {
     Machine    m = machine_of(c->target);
     TensorPlan d = plan_conv(c, w);
-    DeviceTile t = d.t;
-    double     least = NAN;
 
     if (!d.steps || d.rounds % d.steps)
-        return gpu_tile_cycles(&m, t);
-    d.most = limit_gpu_tensor_bytes(&m) / t.bytes;
-    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
-        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS))
-            least = fmin(least, tile_cycles(&m, &d, t));
-    return least;
+        return gpu_tile_cycles(&m, d.t);
+    d.most = limit_gpu_tensor_bytes(&m) / d.t.bytes;
+    double least = least_cycles(&m, d, false);
+    return instruction_of(c, c->target, w->data, w->weight, true)
+               ? fmin(least, least_cycles(&m, d, true))
+               : least;
 }

@@ -208,6 +208,21 @@ static const char *const products[] = {
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
 };
 
+/* Products by instructions of four warps, where the target has these: tiles over both edges; a
+ * batch, one side of which passes registers; channels in blocks, borders and a residual. */
+static const char *const groups[] = {
+    "fn @main(%x: Tensor[(250, 192), f32], %w: Tensor[(500, 192), f32], %b: Tensor[(500,), f32]) "
+    "{\n"
+    "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
+    "fn @main(%x: Tensor[(250, 128), f32], %w: Tensor[(64, 128), f32]) {\n" /* 128 rows of four */
+    "  nn.relu(nn.dense(%x, %w))\n}\n",
+    "fn @main(%x: Tensor[(2, 120, 128), f32], %y: Tensor[(2, 128, 250), f32]) {\n"
+    "  nn.batch_matmul(%x, %y, transpose_b=false)\n}\n",
+    "fn @main(%x: Tensor[(2, 4, 11, 13, 16), f32], %z: Tensor[(2, 8, 11, 13, 16), f32]) {\n"
+    "  %w =" NUMBERS_OF("73728", "[128, 64, 3, 3]") "  nn.relu(add(nn.conv2d(%x, %w, padding=[1, "
+                                                    "1, 1, 1], data_layout=\"NCHW16c\"), %z))\n}\n",
+};
+
 /* Products of bytes, four a step: weights that are constant and such that a run has, with and
  * without a border, in groups, of several images; operands of both signs; groups of threads and
  * several chunks; sums that warps make where the target has such instructions. */
@@ -346,6 +361,12 @@ int main(int argc, char **argv)
             warps = i % 2 ? "cuda -arch=sm_87" : "cuda"; /* with few cores: larger tiles */
             check_network(products[i / 2]);
         }
+        for (uint32_t i = 0; argc < 2 && i < COUNT(groups); i++) {
+            warps = "cuda -arch=sm_90a";
+            machine = "tests/backends/four_warps.machine";
+            check_network(groups[i]);
+        }
+        machine = ways[w].machine;
         warps = NULL;
         for (uint32_t i = 0; i < op_table.n; i++)
             if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))

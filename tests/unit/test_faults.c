@@ -28,17 +28,22 @@ static const struct {
               {"halo off by one", NULL}};
 
 static const struct {
-    bool        mixed; /* 16 bits, by instructions of warps */
+    const char *warps;   /* a target: 16 bits, by its instructions of warps */
+    const char *machine; /* figures of one, or NULL */
     const char *text;
 } networks[] = {
     /* a halo, tiles in chunks, two of them in turns; copies past the registers; rows by threads */
-    {false, "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
-            "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n"},
-    {true,
+    {NULL, NULL,
+     "fn @main(%x: Tensor[(1, 16, 9, 10), f32], %w: Tensor[(12, 16, 3, 3), f32]) {\n"
+     "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1])\n}\n"},
+    {"cuda", NULL,
      "fn @main(%x: Tensor[(40, 128), f32], %w: Tensor[(24, 128), f32]) { nn.dense(%x, %w) }\n"},
-    {false, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
-    {false, "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
-            "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
+    {"cuda -arch=sm_90a", "tests/backends/four_warps.machine",
+     "fn @main(%x: Tensor[(64, 128), f32], %w: Tensor[(64, 128), f32]) { nn.dense(%x, %w) }\n"},
+    {NULL, NULL, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
+    {NULL, NULL,
+     "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
+     "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
 };
 
 typedef struct {
@@ -223,7 +228,7 @@ static void check_fault(const Network *n, const TirModule *m, const Plant *p)
     }
 }
 
-static void check_network(const char *text, bool mixed)
+static void check_network(const char *text, const char *warps, const char *machine)
 {
     Arena        *arena = arena_new(NULL);
     Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
@@ -236,7 +241,7 @@ static void check_network(const char *text, bool mixed)
 
     for (; n.nin < func_nparams(f); n.nin++)
         n.in[n.nin] = float_noise(&net, func_param(f, n.nin)->type, -1, 1);
-    wrong = compile_launches(c, m, 3, mixed ? "cuda" : NULL, NULL, &n.x);
+    wrong = compile_launches(c, m, 3, warps, machine, &n.x);
     if (!wrong)
         wrong = run_launches(c, &n.x, n.x.plan->tir, n.nin, n.in, MOST, n.right);
     CHECK(!wrong);
@@ -258,7 +263,7 @@ static void check_network(const char *text, bool mixed)
 int main(void)
 {
     for (size_t i = 0; i < COUNT(networks); i++)
-        check_network(networks[i].text, networks[i].mixed);
+        check_network(networks[i].text, networks[i].warps, networks[i].machine);
     for (size_t k = 0; k < COUNT(faults); k++)
         CHECK(sites_of[k] > 0);
     return check_result();
