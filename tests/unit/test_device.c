@@ -211,16 +211,19 @@ static const char *const products[] = {
 /* Products by instructions of four warps, where the target has these: tiles over both edges; a
  * batch, one side of which passes registers; channels in blocks, borders and a residual. */
 static const char *const groups[] = {
-    "fn @main(%x: Tensor[(250, 192), f32], %w: Tensor[(500, 192), f32], %b: Tensor[(500,), f32]) "
-    "{\n"
+    "fn @main(%x: Tensor[(250, 192), f32], %w: Tensor[(500, 192), f32],\n"
+    "         %b: Tensor[(500,), f32]) {\n"
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
     "fn @main(%x: Tensor[(250, 128), f32], %w: Tensor[(64, 128), f32]) {\n" /* 128 rows of four */
     "  nn.relu(nn.dense(%x, %w))\n}\n",
     "fn @main(%x: Tensor[(2, 120, 128), f32], %y: Tensor[(2, 128, 250), f32]) {\n"
     "  nn.batch_matmul(%x, %y, transpose_b=false)\n}\n",
     "fn @main(%x: Tensor[(2, 4, 11, 13, 16), f32], %z: Tensor[(2, 8, 11, 13, 16), f32]) {\n"
-    "  %w =" NUMBERS_OF("73728", "[128, 64, 3, 3]") "  nn.relu(add(nn.conv2d(%x, %w, padding=[1, "
-                                                    "1, 1, 1], data_layout=\"NCHW16c\"), %z))\n}\n",
+    "  %n = multiply(subtract(mod(multiply(arange(start=0, stop=73728, step=1), 37.0), 251.0), "
+    "125.0), 0.002);\n"
+    "  %w = reshape(%n, newshape=[128, 64, 3, 3]);\n"
+    "  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], data_layout=\"NCHW16c\");\n"
+    "  nn.relu(add(%0, %z))\n}\n",
 };
 
 /* Products of bytes, four a step: weights that are constant and such that a run has, with and
