@@ -214,7 +214,7 @@ fn @main(%x: Tensor[({n}, {c}, {y}, {y}), u8], %b: Tensor[({o}), i32]) {{
 """
 CONV_BLOCKS = """
 const @w: Tensor[({o}, {c}, {k}, {k}), i8] = splat(3)
-fn @main(%x: Tensor[({n}, {c} / 32, {y}, {y}, 32), u8], %b: Tensor[({o} / 32, 1, 1, 32), i32]) {{
+fn @main(%x: Tensor[({n}, {c32}, {y}, {y}, 32), u8], %b: Tensor[({o32}, 1, 1, 32), i32]) {{
   nn.relu(add(nn.conv2d(%x, const @w, strides=[{s}, {s}], padding=[{p}, {p}, {p}, {p}], data_layout="NCHW32c", out_dtype="i32"), %b))
 }}
 """
@@ -231,9 +231,9 @@ def bytes_cases():
     for c, o, y, k, s in ((64, 64, 56, 3, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1),
                           (16, 96, 112, 1, 1), (24, 144, 56, 1, 1), (144, 24, 56, 1, 1), (40, 80, 28, 3, 1)):
         for n in (1, 64) if c % 32 == 0 else (1,):
-            text = CONV_BLOCKS.replace("{c} / 32", str(c // 32)).replace("{o} / 32", str(o // 32)) if c % 32 == 0 else CONV
+            text = CONV if c % 32 else CONV_BLOCKS
             yield ("conv %dx%d %d -> %d, %dx%d%s" % (k, k, c, o, y, y, ", 64 images" * (n > 1)),
-                   text.format(n=n, c=c, o=o, y=y, k=k, s=s, p=k // 2))
+                   text.format(n=n, c=c, o=o, c32=c // 32, o32=o // 32, y=y, k=k, s=s, p=k // 2))
     for m, n, k in ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (512, 3072, 768), (512, 512, 520), (1000, 1000, 1000), (1, 1000, 2048)):
         yield "%dx%dx%d" % (m, n, k), DENSE.format(m=m, n=n, k=k)
 

@@ -40,35 +40,28 @@ Time moved_time(const Machine *m, double read, double stored, double between)
     return t;
 }
 
-/* Those of a network that has few stay in a cache from one run to the next. */
-static void weights_shares(const Machine *m, double bytes, double share[LEVELS])
+/* Those of a network that has few stay in a cache from one run to the next; from memory they come
+ * at a rate of their own. */
+static Time weights_from(const Machine *m, double bytes, double memory_rate)
 {
-    for (int i = 0; i < LEVELS; i++)
-        share[i] = i == LEVEL_MEMORY;
+    double share[LEVELS] = {[LEVEL_MEMORY] = 1};
+    Time   t = {0};
+
     if (m->weights > 0)
         cache_shares(m, larger(m->weights, bytes), share);
+    for (int i = 0; i < LEVELS; i++)
+        t.traffic[i] = share[i] * bytes / (i == LEVEL_MEMORY ? memory_rate : level_rate(m, i));
+    return t;
 }
 
 Time weights_time(const Machine *m, double bytes)
 {
-    double share[LEVELS];
-    Time   t = {0};
-
-    weights_shares(m, bytes, share);
-    for (int i = 0; i < LEVELS; i++)
-        t.traffic[i] = share[i] * bytes / level_rate(m, i);
-    return t;
+    return weights_from(m, bytes, m->memory_rate);
 }
 
 Time fetched_time(const Machine *m, double bytes)
 {
-    double share[LEVELS];
-    Time   t = {0};
-
-    weights_shares(m, bytes, share);
-    for (int i = 0; i < LEVELS; i++)
-        t.ahead += share[i] * bytes / (i == LEVEL_MEMORY ? m->ahead_rate : level_rate(m, i));
-    return t;
+    return time_ahead(weights_from(m, bytes, m->ahead_rate));
 }
 
 Time time_ahead(Time t)

@@ -139,7 +139,7 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
     if (shared && x->given >= 0) {
-        x->given = (x->given + buffer_border(b) - 1) / buffer_border(b) * buffer_border(b);
+        x->given = round_up(x->given, buffer_border(b));
         str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
                    (long long)(x->given + origin * dtype_bytes(b->dtype)));
         elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;

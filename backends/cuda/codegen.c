@@ -166,9 +166,10 @@ static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
     StrBuf  body = strbuf(c->arena);
     int64_t border = SHARED_BORDER;
 
-    for (uint32_t i = 0; i < n; i++)
-        if (func_shared_border(funcs[i]) > border)
-            border = func_shared_border(funcs[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t own = func_shared_border(funcs[i]);
+        border = own > border ? own : border;
+    }
     if (!clike_kernels(c, &dialect, n, funcs, &body))
         return false;
     if (!body.n)

@@ -70,9 +70,8 @@ static const char copy[] = COPY("", "", "", "from") COPY_WHERE AWAIT;
 static const char wgmma[] =
     "#if defined(__CUDA_ARCH__)\n"
     "static __device__ inline unsigned long long wgmma_side(const void *first)\n{\n"
-    "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | 64ull "
-    "<< "
-    "32 | 1ull << 62;\n}\n"
+    "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | "
+    "64ull << 32 | 1ull << 62;\n}\n"
     "#define shared_fence() asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\")\n"
     "#else\n#define shared_fence()\n#endif\n";
 

@@ -268,8 +268,8 @@ static bool reduces_rows(const Fuse *f, const Expr *e)
  * another layout, is one of its own on CPUs, where its tiles are transposed in registers. */
 static bool fits_heavy(const Fuse *f, const Node *n, Node *p)
 {
-    bool turned = call_is(p->e, "transpose") || call_is(p->e, "layout_transform");
-    bool transposed = turned && stores_apart(f->c->target);
+    bool transposed = (call_is(p->e, "transpose") || call_is(p->e, "layout_transform")) &&
+                      stores_apart(f->c->target);
 
     return (transposed || (p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type))) &&
            (find(p) == find((Node *)n) ||

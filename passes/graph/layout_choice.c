@@ -47,12 +47,12 @@ bool same_bytes(const LayoutPlan *p, const int64_t dims[4], uint32_t from, uint3
     return from == to || (whole && dims[2] == 1 && dims[3] == 1);
 }
 
-bool fits_groups(const ConvDims *d, bool is_float, int64_t width)
+bool fits_groups(const ConvDims *d, int64_t width)
 {
     int64_t out = d->out[1] / d->groups;
 
     return (d->group_in % width == 0 && out % width == 0) ||
-           (is_float && conv2d_groups_within(d->group_in, out, width));
+           (d->is_float && conv2d_groups_within(d->group_in, out, width));
 }
 
 bool image_dims(const Type *t, int64_t dims[4])

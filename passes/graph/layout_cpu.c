@@ -95,11 +95,8 @@ static double conv_cost(const LayoutSpace *s, const ConvDims *d, Layouts l)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w) * product_cost(s->c, d->data, d->weight, width, true);
-    bool whole = (d->group_in % width == 0 && group_out % width == 0) ||
-                 conv2d_groups_within(d->group_in, group_out, width);
-
     cost = fetched_cycles(&s->machine, cost, weights);
-    if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && whole)
+    if (s->c->target->winograd && d->wino && d->grouped && l.in == l.out && fits_groups(d, width))
         cost = fmin(cost, winograd_groups_cycles(s->c, d->out, d->in[1], d->groups, k, width));
     else if (s->c->target->winograd && d->wino && !d->grouped && l.in == l.out)
         cost *= winograd_gain(s->c, d->out, d->in[1], k, p->width[1]); /* as much for all widths */
@@ -191,9 +188,8 @@ static bool reads(const LayoutSpace *s, const ConvDims *d, Layouts l)
     if (!d->grouped)
         return l.in || d->in[1] < s->plan.width[1];
     if (!l.in)
-        return d->is_float && !fits_groups(d, true, w) && !d->depthwise &&
-               d->out[1] / d->groups % w == 0;
-    return l.in == l.out && (d->depthwise || fits_groups(d, d->is_float, w));
+        return d->is_float && !fits_groups(d, w) && !d->depthwise && d->out[1] / d->groups % w == 0;
+    return l.in == l.out && (d->depthwise || fits_groups(d, w));
 }
 
 static bool blocks(DType t)

@@ -54,7 +54,7 @@ static bool reads(const LayoutSpace *s, const ConvDims *d, Layouts l)
 {
     if (!d->grouped)
         return true;
-    return l.in == l.out && (d->depthwise || fits_groups(d, d->is_float, s->plan.width[l.out]));
+    return l.in == l.out && (d->depthwise || fits_groups(d, s->plan.width[l.out]));
 }
 
 /* Bytes that all cores read or store of the caches that they share. */

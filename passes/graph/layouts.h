@@ -49,6 +49,6 @@ bool same_bytes(const LayoutPlan *p, const int64_t dims[4], uint32_t from, uint3
  * and of its results without those that are more (fill_groups). */
 double filled_cycles(const LayoutSpace *s, const ConvDims *d, int64_t in, int64_t out);
 /* Groups of a convolution fit into blocks, or blocks into them. */
-bool fits_groups(const ConvDims *d, bool is_float, int64_t width);
+bool fits_groups(const ConvDims *d, int64_t width);
 
 #endif

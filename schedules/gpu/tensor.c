@@ -143,14 +143,21 @@ static double tile_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
                                                                        : NAN;
 }
 
+/* By instructions of four warps. */
+static void set_group(TensorPlan *d)
+{
+    d->t.group = true;
+    d->steps = GROUP_LINE / d->t.bytes;
+}
+
 /* The least of all tiles, by an instruction of one warp or of four. */
 static double least_cycles(const Machine *m, TensorPlan d, bool group)
 {
-    DeviceTile t = d.t;
-    double     least = NAN;
+    double least = NAN;
 
-    t.group = group;
-    d.steps = group ? GROUP_LINE / t.bytes : d.steps;
+    if (group)
+        set_group(&d);
+    DeviceTile t = d.t;
     for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(m); t.bm = next_side(t.bm, ROWS))
         for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(m); t.bn = next_side(t.bn, COLUMNS))
             least = fmin(least, tile_cycles(m, &d, t));
@@ -172,9 +179,8 @@ static void decide_unit(Sched *s, const Machine *m, TensorPlan *d)
     }
     if (!units.of.n || pick_order(s, "unit", &units, unit_words) == WARP)
         return;
-    d->t.group = true;
     d->instruction = d->group;
-    d->steps = GROUP_LINE / d->t.bytes;
+    set_group(d);
 }
 
 static void decide_tensor(Sched *s, void *plan)
