@@ -74,7 +74,7 @@ void *mock_compile(const char *text, const char *ir, const char *more, size_t *b
     const char *words[] = {MOCK_CLANG,
                            "-std=c++17",
                            "-w",
-                           "-O1",
+                           ir ? "-O0" : "-O1", /* IR has been optimized */
                            "-ffp-contract=off",
                            "-fno-exceptions",
                            "-fno-rtti",
