@@ -6,9 +6,10 @@
  * Runs on flattened buffers, so one coefficient tells a load's form: 1 contiguous, 0 splat of a
  * scalar, lanes that read here and there in one aligned block a shuffle of it, anything else a
  * vector built of scalar loads.  An `if` or `select` that depends on the
- * lane becomes a mask on the loads and stores under it; one that does not stays scalar.  A
- * statement that has no vector form (a call, a loop whose bounds depend on the lane) makes the loop
- * serial again. Cost: one walk. */
+ * lane becomes a mask on the loads and stores under it; one that does not stays scalar.  Devices
+ * have no masks: there each lane chooses, and a lane's `if` stays one.  A statement that has no
+ * vector form (a call, a loop whose bounds depend on the lane) makes the loop serial again. Cost:
+ * one walk. */
 #include "ir/tir/intrin.h"
 #include "passes/passes.h"
 
@@ -19,7 +20,7 @@ typedef struct {
     const Atom *var;
     const Idx  *lo;
     uint16_t    lanes;
-    bool        failed;
+    bool        failed, masks; /* the target has masks */
     Map        *legal; /* loads that happen anyway: prim id -> the mask they happen under, or ALL */
 } Vec1;
 
@@ -340,6 +341,8 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
             no = vec_prim(v, p->kids[2], mask);
             return v->failed ? p : prim_select(c, cond, yes, no);
         }
+        if (!v->masks)
+            return lane_by_lane(v, p);
         Noted noted = {0};
         note_legal(v, cond, mask, &noted);
         cond = vec_prim(v, cond, mask);
@@ -435,7 +438,7 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     case STMT_IF:
         if (!depends(s->u.cond, v->var))
             break;
-        if (s->nkids > 1) {
+        if (s->nkids > 1 || !v->masks) {
             v->failed = true;
             return s;
         }
@@ -470,9 +473,10 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     return v->failed ? s : stmt_with_kids(c, s, kids);
 }
 
-/* Loops over the threads of a block, around what is looked at. */
+/* The code around what is looked at: loops over the threads of a block; that of a device. */
 typedef struct {
     const LoopData *thread[3]; /* of x, y, z */
+    bool            device;
 } Around;
 
 /* The loops of an instruction are one store; if passes before made something else of them, they
@@ -514,7 +518,12 @@ static const Stmt *find_vector(Ctx *c, Around in, const Stmt *s)
         loop.vector = false;
         if (!idx_is_const(loop.extent, &extent) || extent > MOST_LANES)
             return stmt_for(c, loop, kids[0], s->loc);
-        Vec1        v = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};
+        Vec1        v = {.c = c,
+                         .var = loop.var,
+                         .lo = loop.lo,
+                         .lanes = (uint16_t)extent,
+                         .masks = !in.device,
+                         .legal = map_new(c->scratch)};
         const Stmt *out = extent == 1 ? NULL : vec_stmt(&v, kids[0], NULL);
         if (extent == 1) {
             IdxSubst *sub = subst_new(c->arith, c->arena);
@@ -529,7 +538,8 @@ static const Stmt *find_vector(Ctx *c, Around in, const Stmt *s)
 static const Func *vectorize_func(Ctx *c, void *user, const Func *f)
 {
     (void)user;
-    return func_with_body(c, f, find_vector(c, (Around){0}, f->body));
+    return func_with_body(c, f,
+                          find_vector(c, (Around){.device = f->kind == FUNC_DEVICE}, f->body));
 }
 
 const TirModule *vectorize(Ctx *c, const TirModule *m)

@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include "backends/backend.h"
+#include "ir/tir/mark.h"
 #include "machine/kernel.h"
 #include "machine/machine.h"
 #include "ops/ops.h"
@@ -137,6 +138,7 @@ static void test_gpus(void)
         Machine m = machine_of(t);
         CHECK_INT(m.units, gpus[i].units);
         CHECK_INT(m.from[FIGURE_units], FROM_GPU);
+        CHECK(limit_gpu_filling(&m) <= MAX_HINT); /* as text of a plan says it */
     }
     Machine m = machine_of(backend_cuda.parse_target(c, "cuda -arch=sm_90a -arch=sm_80"));
     CHECK_INT(m.units, 108);
