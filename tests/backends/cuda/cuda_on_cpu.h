@@ -8,7 +8,7 @@
 #define __launch_bounds__(...)
 #define threadIdx mock_thread
 // What a launch gives a block (mock_cuda.c sees that it is as much as the kernel was granted).
-static unsigned char given_memory[227 << 10] __attribute__((aligned(16)));
+static unsigned char given_memory[227 << 10] __attribute__((aligned(1024)));
 #define blockIdx mock_block
 #define __syncthreads() mock_barrier()
 
@@ -244,6 +244,50 @@ WARP_PRODUCT(mma_s8, signed char, signed char, int)
 WARP_PRODUCT(mma_u8, unsigned char, unsigned char, int)
 WARP_PRODUCT(mma_u8s8, unsigned char, signed char, int)
 WARP_PRODUCT(mma_s8u8, signed char, unsigned char, int)
+
+// wgmma: 64 rows by N columns and 64 steps by the threads of four warps, which all have come.  A
+// line of shared memory is 128 bytes, the steps of a row or column; bits 4 to 6 of an address have
+// bits 7 to 9 added without carry (PTX ISA, "128-Byte swizzle mode").
+template <class T> static float mock_step(const void *side, unsigned line, unsigned step)
+{
+    size_t at = (size_t)side + 128 * line + sizeof(T) * step;
+    T      v;
+
+    __builtin_memcpy(&v, (const void *)(at ^ (at >> 7 & 7) << 4), sizeof v);
+    return v;
+}
+template <class T> static void group_product(float *c, const void *a, const void *b, unsigned n)
+{
+    const unsigned thread = 32 * mock_thread.z + 4 * mock_thread.y + mock_thread.x;
+
+    if (((size_t)a | (size_t)b) % 1024)
+        __builtin_trap();
+    mock_barrier();
+    for (unsigned i = 0; i < n / 2; i++) {
+        const unsigned row = thread % 128 / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
+        const unsigned column = i / 4 * 8 + thread % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 64; k++)
+            c[i] += mock_step<T>(a, row, k) * mock_step<T>(b, column, k);
+    }
+    mock_barrier();
+}
+#define GROUP_PRODUCT(n)                                                             \
+    static inline void group_wgmma_f16_n##n(float *c, const void *a, const void *b)  \
+    {                                                                                \
+        group_product<MockF16>(c, a, b, n);                                          \
+    }                                                                                \
+    static inline void group_wgmma_bf16_n##n(float *c, const void *a, const void *b) \
+    {                                                                                \
+        group_product<MockBf16>(c, a, b, n);                                         \
+    }
+#define GROUP_PRODUCTS(a, b, c, d, e, f, g, h)                                           \
+    GROUP_PRODUCT(a)                                                                     \
+    GROUP_PRODUCT(b) GROUP_PRODUCT(c) GROUP_PRODUCT(d) GROUP_PRODUCT(e) GROUP_PRODUCT(f) \
+        GROUP_PRODUCT(g) GROUP_PRODUCT(h)
+GROUP_PRODUCTS(8, 16, 24, 32, 40, 48, 56, 64)
+GROUP_PRODUCTS(72, 80, 88, 96, 104, 112, 120, 128)
+GROUP_PRODUCTS(136, 144, 152, 160, 168, 176, 184, 192)
+GROUP_PRODUCTS(200, 208, 216, 224, 232, 240, 248, 256)
 
 template <class A, class B> static int four_products(unsigned a, unsigned b, int c)
 {
