@@ -150,10 +150,12 @@ const char *clike_run_along(Clike *x, const Stmt *loop)
             z.begin = idx_const(x->c->arith, 0);
         const char *name = intern_printf(x->c->strings, "b%u", x->next_buffer++);
         clike_indent(x);
-        str_printf(x->out, "%s%s = %s", clike_pointer(x, p), name, name_of(x, p->buffer));
+        str_printf(x->out, "%s%s = ", clike_pointer(x, p), name);
         if (z.begin->nterms)
-            str_printf(x->out, " + %s", clike_bare(x, clike_index_text(x, z.begin)));
-        str_printf(x->out, ";\n");
+            str_printf(x->out, "&%s[%s];\n", name_of(x, p->buffer),
+                       clike_bare(x, clike_index_text(x, z.begin)));
+        else
+            str_printf(x->out, "%s;\n", name_of(x, p->buffer));
         str_printf(&steps, ", %s += %lld", name, (long long)z.step);
         Running *r = NEW(x->c->arena, Running);
         *r = (Running){x->running, p->buffer, l->var, z.step, z.begin, name};

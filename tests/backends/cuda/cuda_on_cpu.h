@@ -280,11 +280,11 @@ template <class T> static void group_product(float *c, const void *a, const void
     {                                                                                \
         group_product<MockBf16>(c, a, b, n);                                         \
     }
-#define GROUP_PRODUCTS(a, b, c, d, e, f, g, h)                                           \
-    GROUP_PRODUCT(a)                                                                     \
-    GROUP_PRODUCT(b)                                                                     \
-    GROUP_PRODUCT(c) GROUP_PRODUCT(d) GROUP_PRODUCT(e) GROUP_PRODUCT(f) GROUP_PRODUCT(g) \
-        GROUP_PRODUCT(h)
+#define GROUP_PRODUCTS(a, b, c, d, e, f, g, h) \
+    GROUP_PRODUCT(a)                           \
+    GROUP_PRODUCT(b)                           \
+    GROUP_PRODUCT(c)                           \
+    GROUP_PRODUCT(d) GROUP_PRODUCT(e) GROUP_PRODUCT(f) GROUP_PRODUCT(g) GROUP_PRODUCT(h)
 GROUP_PRODUCTS(8, 16, 24, 32, 40, 48, 56, 64)
 GROUP_PRODUCTS(72, 80, 88, 96, 104, 112, 120, 128)
 GROUP_PRODUCTS(136, 144, 152, 160, 168, 176, 184, 192)
