@@ -6,9 +6,8 @@
 # The models are those of TVMCC_SHARED or ../shared, of all formats or of those named (skipped, saying so, where that is
 # absent), at -O0 and -O3 or the LEVELS given.  ONNX's: the largest error of an output must be at most 1e-3 of its largest value, the mean error
 # where a model has integer operators, which engines round differently.  The others by tests/frontends/<format>/models.*, which run
-# them on the CPU, too.  WORDS: more options, behind all others; TOLERANCE: those that are
-# about --expect.  RUN: words in the place of `tvmcc` that run a model, such as what
-# watches its kernels (watched.sh, races.sh).
+# them on the CPU, too.  WORDS: more options, behind all others; TOLERANCE: those that are about --expect.  RUN: words in the place
+# of `tvmcc` that run a model, such as what watches its kernels (watched.sh, races.sh).
 set -u
 tvmcc=$(realpath "$1") target=$2 status=0
 shift 2

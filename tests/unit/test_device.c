@@ -366,7 +366,6 @@ int main(int argc, char **argv)
             if (level || i % 2 == 0)
                 check_network(products[i / 2]);
         }
-        machine = ways[w].machine;
         warps = NULL;
         for (uint32_t i = 0; i < op_table.n; i++)
             if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))
