@@ -222,6 +222,36 @@ static void print_call(Clike *x, const StoreData *d)
     str_printf(x->out, holds ? ", %s);\n" : ");\n", holds);
 }
 
+/* A product of four warps has been started: its sums may be read once all are awaited. */
+static void note_sums(Clike *x, const Buffer *b)
+{
+    x->started++;
+    for (uint32_t i = 0; i < x->sums.n; i++)
+        if (x->sums.at[i] == b)
+            return;
+    vec_push(x->c->arena, &x->sums, b);
+}
+
+/* Of products each is a group of the device's own: those that may go on are the ones since the
+ * await before. */
+static void print_await(Clike *x, const AwaitData *d)
+{
+    int64_t n = 0, origin;
+
+    clike_indent(x);
+    if (!d->products) {
+        str_printf(x->out, "async_await(%u);\n", d->groups);
+        return;
+    }
+    str_printf(x->out, "products_await(%u);\n", d->groups ? x->started : 0);
+    x->started = 0;
+    for (uint32_t i = 0; !d->groups && i < x->sums.n; i++) {
+        buffer_size(x->c, x->sums.at[i], &n, &origin);
+        clike_indent(x);
+        str_printf(x->out, "sums_known(%s, %lld);\n", clike_buffer(x, x->sums.at[i]), (long long)n);
+    }
+}
+
 static void print_store(Clike *x, const StoreData *d)
 {
     const char *name = clike_buffer(x, d->buffer);
@@ -229,6 +259,8 @@ static void print_store(Clike *x, const StoreData *d)
     clike_fresh(x);
     if (d->value->kind == PRIM_INTRIN && (d->value->u.intrin->warp || !d->value->u.intrin->sums)) {
         print_call(x, d);
+        if (d->value->u.intrin->group)
+            note_sums(x, d->buffer);
         return;
     }
     if (d->n && clike_has_vectors(x, d->value->dtype)) {
@@ -300,10 +332,7 @@ void clike_stmt(Clike *x, const Stmt *s, bool tail)
         clike_indent(x);
         str_printf(x->out, "%s\n", x->groups ? x->d->group_barrier : x->d->barrier);
         return;
-    case STMT_AWAIT:
-        clike_indent(x);
-        str_printf(x->out, "async_await(%u);\n", s->u.groups);
-        return;
+    case STMT_AWAIT: print_await(x, &s->u.await); return;
     case STMT_RETURN: print_return(x, s); return;
     case STMT_CALL: clike_call(x, s); return;
     case STMT_VIEW: clike_view(x, s, tail); return;

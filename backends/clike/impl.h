@@ -48,11 +48,13 @@ typedef struct {
     Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
     const Running      *running;  /* pointers that go along with the loops at hand */
     uint32_t            next_temp, next_var, next_buffer;
-    bool                narrow;           /* 32 bits hold all indices */
-    bool                groups;           /* four warps compute together: barriers say so */
-    const char         *index;            /* type of indices */
-    const Idx          *axis[AXIS_COUNT]; /* extents of the launch */
-    bool                failed;
+    bool                narrow;   /* 32 bits hold all indices */
+    bool                groups;   /* four warps compute together: barriers say so */
+    uint32_t            started;  /* of their products, since one was awaited */
+    VEC(const Buffer *) sums;     /* of these, as far as they are printed */
+    const char *index;            /* type of indices */
+    const Idx  *axis[AXIS_COUNT]; /* extents of the launch */
+    bool        failed;
 } Clike;
 
 #define ATOM_KEY (1ull << 32)

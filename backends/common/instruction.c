@@ -71,18 +71,27 @@ static const Prim *expand(Ctx *c, void *user, const Prim *p)
     return intrin_expand(c, p);
 }
 
-static void find_copy(void *user, const Prim *p)
-{
-    bool *found = user;
+/* What there is to be waited for. */
+typedef struct {
+    bool copies, products;
+} Awaited;
 
-    *found = *found || is_async_copy(p);
+static void find_awaited(void *user, const Prim *p)
+{
+    Awaited *x = user;
+
+    x->copies = x->copies || is_async_copy(p);
+    x->products = x->products || (p->kind == PRIM_INTRIN && p->u.intrin->group);
 }
 
 static const Stmt *drop_await(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
-    (void)user;
+    const Awaited *x = user;
+
     (void)was;
-    return now->kind == STMT_AWAIT ? stmt_seq(c, 0, NULL) : now;
+    if (now->kind != STMT_AWAIT || (now->u.await.products ? x->products : x->copies))
+        return now;
+    return stmt_seq(c, 0, NULL);
 }
 
 const Func *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const void *user)
@@ -91,7 +100,7 @@ const Func *plain_instructions(Ctx *c, const Func *f, HasIntrinFn *has, const vo
 
     stmt_visit(f->body, &(TirVisit){.user = &x, .enter = note_store});
     const Stmt *body = stmt_map(c, f->body, &(TirMap){.user = &x, .prim = expand});
-    bool        copies = false;
-    stmt_visit(body, &(TirVisit){.user = &copies, .prim = find_copy});
-    return func_with_body(c, f, copies ? body : stmt_map(c, body, &(TirMap){.stmt = drop_await}));
+    Awaited     awaited = {0};
+    stmt_visit(body, &(TirVisit){.user = &awaited, .prim = find_awaited});
+    return func_with_body(c, f, stmt_map(c, body, &(TirMap){.user = &awaited, .stmt = drop_await}));
 }

@@ -66,14 +66,20 @@ static const char copy[] = COPY("", "", "", "from") COPY_WHERE AWAIT;
 
 /* What one of four warps is told of a side: where it begins, in 16 bytes; that eight rows of 128
  * bytes, whose pieces are exchanged, are 1024 bytes.  What threads have stored, copies of 16 bytes
- * too, the unit that multiplies sees behind a fence. */
+ * too, the unit that multiplies sees behind a fence.  Sums that have been waited for are written
+ * and read by an empty instruction each, so that no compiler reads them before. */
 static const char wgmma[] =
     "#if defined(__CUDA_ARCH__)\n"
     "static __device__ inline unsigned long long wgmma_side(const void *first)\n{\n"
     "    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffffu) >> 4 | 1ull << 16 | "
     "64ull << 32 | 1ull << 62;\n}\n"
     "#define shared_fence() asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\")\n"
-    "#else\n#define shared_fence()\n#endif\n";
+    "#define products_await(n) \\\n"
+    "    asm volatile(\"wgmma.wait_group.sync.aligned %0;\" :: \"n\"(n) : \"memory\")\n"
+    "#define sums_known(c, n) _Pragma(\"unroll\") \\\n"
+    "    for (int i = 0; i < n; i++) asm volatile(\"\" : \"+f\"(c[i]) :: \"memory\")\n"
+    "#else\n#define shared_fence()\n#define products_await(n) group_await(n)\n"
+    "#define sums_known(c, n)\n#endif\n";
 
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
@@ -97,8 +103,9 @@ static const char *const text[INTRIN_COUNT] = {
     [INTRIN_WGMMA_BF16] = wgmma,
 };
 
-/* Four instructions of 16 steps, 32 bytes of a row on, and the wait for them: the sums are read
- * before the fence and known behind the wait, so that no compiler moves what touches them. */
+/* Four instructions of 16 steps, 32 bytes of a row on, which end a group: by ptxas that is part of
+ * the last, where it would be one more behind other instructions.  The sums are read before the
+ * fence. */
 void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out)
 {
     enum { STEPS = 4, PLACES = 2 };
@@ -119,8 +126,7 @@ void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out)
             str_printf(out, k ? ", %%%u" : "%%%u", k);
         str_printf(out, "}, %%%u, %%%u, p, 1, 1, 0, 0;\"\n", n + 2 * i, n + 2 * i + 1);
     }
-    str_add(out, "        \" wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;}\"\n"
-                 "        : ");
+    str_add(out, "        \" wgmma.commit_group.sync.aligned;}\"\n        : ");
     for (uint32_t k = 0; k < n; k++)
         str_printf(out, k ? ", \"+f\"(c[%u])" : "\"+f\"(c[%u])", k);
     str_add(out, "\n        : ");

@@ -401,7 +401,7 @@ void gen_stmt(Gen *g, const Stmt *s)
         break;
     case STMT_AWAIT:
         if (gen_is_kernel(g)) /* else copies are made where they stand */
-            gen_await(g, s->u.groups);
+            gen_await(g, s->u.await.groups);
         break;
     case STMT_REGION:
         gen_bind(g, s->u.region.tid, gen_int(g, g->i64, 0));

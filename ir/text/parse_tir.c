@@ -400,11 +400,12 @@ static const Stmt *parse_prefetch(Parser *p)
 
 static const Stmt *parse_await(Parser *p)
 {
+    bool    products = parse_accept(p, "products");
     int64_t groups = parse_int(p);
 
     if (!p->failed && (groups < 0 || groups > MAX_STAGES))
         parse_fail(p, "an await is of 0 to %d groups", MAX_STAGES);
-    return p->failed ? nothing(p) : stmt_await(p->c, (uint32_t)groups);
+    return p->failed ? nothing(p) : stmt_await(p->c, (AwaitData){(uint32_t)groups, products});
 }
 
 /* With braces the buffer lives in them, else to the end of those around. */

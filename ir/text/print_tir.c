@@ -336,7 +336,9 @@ static void print_simple(Printer *p, const Stmt *s)
         str_printf(out, " lines %u", s->u.prefetch.lines);
         return;
     case STMT_BARRIER: str_add(out, "barrier"); return;
-    case STMT_AWAIT: str_printf(out, "await %u", s->u.groups); return;
+    case STMT_AWAIT:
+        str_printf(out, s->u.await.products ? "await products %u" : "await %u", s->u.await.groups);
+        return;
     case STMT_REGION: {
         const Atom *v[2] = {s->u.region.tid, s->u.region.nt};
         uint32_t    mark = p->names.n;

@@ -35,8 +35,9 @@ typedef struct {
     Mem    **mem;
 } Names;
 
-typedef struct Launch Launch; /* eval_launch.c */
-typedef struct Copies Copies; /* eval_copy.c */
+typedef struct Launch   Launch;   /* eval_launch.c */
+typedef struct Copies   Copies;   /* eval_copy.c */
+typedef struct Products Products; /* eval_group.c */
 
 typedef struct {
     Ctx             *c;
@@ -52,6 +53,7 @@ typedef struct {
     const char      *block;  /* "" outside */
     Launch          *launch; /* NULL outside */
     Copies          *copies; /* of a launch */
+    Products        *products;
     bool             bad, left;
     bool             copying; /* in loops that are an async copy */
     Scalar           result;  /* of the function that was left */
@@ -97,6 +99,11 @@ void eval_bound(Eval *e, const Stmt *s);
 /* Run the body of a device function, whose parameters are set, by all threads of all blocks. */
 void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t block[3]);
 
+/* Thread i goes on: its names are the ones that count. */
+void launch_enter(Eval *e, uint32_t i);
+/* The thread waits for what it has started. */
+void launch_await(Eval *e, AwaitData what);
+
 /* A thread is about to read a cell, or to store the n bytes at `value` there: an error if another
  * one may do so at the same time. */
 void launch_read(Eval *e, const Buffer *b, const uint8_t *at);
@@ -112,5 +119,16 @@ bool    copies_reach(const Copies *x, const uint8_t *at); /* something is on its
 void copies_start(Eval *e, const Buffer *b, uint8_t *at, const uint8_t *value, uint32_t n);
 /* Ends a group; what all but the last so many groups hold has arrived. */
 void copies_await(Eval *e, uint32_t groups);
+
+/* ---- eval_group.c: products of four warps, which go on beside the threads of a launch ------------- */
+
+Products *products_new(Arena *a, uint32_t threads);
+void      products_of_thread(Products *x, uint32_t thread);    /* the one that runs from here on */
+void      products_drop(Products *x);                          /* all of them */
+bool      products_read(const Products *x, const uint8_t *at); /* some still read that cell */
+/* The product whose sums d stores, by the GROUP_THREADS threads from `first` on. */
+void products_start(Eval *e, const StoreData *d, uint32_t first);
+/* Ends a group; the sums of all but the last so many groups are there. */
+void products_await(Eval *e, uint32_t groups);
 
 #endif

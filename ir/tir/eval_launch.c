@@ -126,11 +126,22 @@ void launch_write(Eval *e, const Buffer *b, const uint8_t *at, const uint8_t *va
     if (copies_reach(e->copies, at))
         eval_fail(e, "thread %u stores to a cell of '%s' that a copy is on its way to",
                   e->launch->now.thread - 1, b->name);
+    else if (products_read(e->products, at))
+        eval_fail(e, "thread %u stores to a cell of '%s' that products on their way read",
+                  e->launch->now.thread - 1, b->name);
     else if (meets(e->launch->now, cell->reader))
         race(e, b, "stores to", "reads", cell->reader);
     else if (meets(e->launch->now, cell->writer) && memcmp(at, value, n))
         race(e, b, "stores to", "stores another value to", cell->writer);
     add(&cell->writer, e->launch->now);
+}
+
+void launch_await(Eval *e, AwaitData what)
+{
+    if (what.products)
+        products_await(e, what.groups);
+    else
+        copies_await(e, what.groups);
 }
 
 /* Fresh memory, which the block before may have had: nobody touched it. */
@@ -165,11 +176,12 @@ static bool is_together(Launch *l, const Stmt *s)
 }
 
 /* Thread i goes on: its names are the ones that count. */
-static void enter(Eval *e, uint32_t i)
+void launch_enter(Eval *e, uint32_t i)
 {
     e->n = e->launch->threads[i].n;
     e->launch->now.thread = i + 1;
     copies_of_thread(e->copies, i);
+    products_of_thread(e->products, i);
     e->left = false;
     e->stamp++;
 }
@@ -197,7 +209,7 @@ static void loop_together(Eval *e, const Stmt *s, const bool *on)
     int64_t         n = -1, own;
 
     for (uint32_t i = 0; next(x, on, &i); i++) {
-        enter(e, i);
+        launch_enter(e, i);
         own = eval_idx(e, l->extent);
         own = own < 0 ? 0 : own;
         if (n >= 0 && n != own)
@@ -206,7 +218,7 @@ static void loop_together(Eval *e, const Stmt *s, const bool *on)
     }
     for (int64_t k = 0; k < n && !e->bad; k++) {
         for (uint32_t i = 0; next(x, on, &i); i++) {
-            enter(e, i);
+            launch_enter(e, i);
             eval_set_var(e, l->var,
                          k ? e->n.var[l->var->id - e->n.atoms.lo] + 1 : eval_idx(e, l->lo));
         }
@@ -227,7 +239,7 @@ static void bound_together(Eval *e, const Stmt *s, const bool *on)
 
     for (uint32_t i = 0; next(x, on, &i); i++) {
         int64_t at = number_of(x, &x->threads[i], l->bind);
-        enter(e, i);
+        launch_enter(e, i);
         in[i] = at < eval_idx(e, l->extent);
         if (in[i])
             eval_set_var(e, l->var, eval_idx(e, l->lo) + at);
@@ -241,7 +253,7 @@ static int arm_together(Eval *e, const Stmt *s, const bool *on)
     int arm = -1, own;
 
     for (uint32_t i = 0, seen = 0; next(e->launch, on, &i); i++, seen++) {
-        enter(e, i);
+        launch_enter(e, i);
         own = eval_cond(e, s->u.cond) ? 0 : s->nkids > 1 && s->kind == STMT_IF ? 1 : -1;
         if (seen && own != arm)
             divergent(e, "a condition is true for some of them only");
@@ -258,7 +270,7 @@ static void alloc_together(Eval *e, const Stmt *s, const bool *on)
     uint32_t      at = b->id - x->threads[0].n.buffers.lo;
 
     for (uint32_t i = 0; next(x, on, &i); i++) {
-        enter(e, i);
+        launch_enter(e, i);
         if (of_block) {
             e->n.mem[at] = of_block;
             continue;
@@ -297,7 +309,7 @@ static void warp_value(Eval *e, const Prim *p, uint32_t first, uint8_t (*out)[WA
         return;
     }
     for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
-        enter(e, first + i);
+        launch_enter(e, first + i);
         for (uint32_t k = 0; k < p->dtype.lanes && dtype_bytes(p->dtype) <= WARP_BYTES; k++)
             scalar_put(t, out[i] + k * dtype_bytes(t), eval_prim(e, p, k));
     }
@@ -321,7 +333,7 @@ static void warp_store(Eval *e, const StoreData *d, const bool *on)
         }
         warp_value(e, d->value, first, value);
         for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
-            enter(e, first + i);
+            launch_enter(e, first + i);
             for (uint32_t k = 0; k < d->value->dtype.lanes; k++) {
                 e->lanes[k] = scalar_get(t, value[i] + k * dtype_bytes(t));
                 e->on[k] = true;
@@ -331,61 +343,7 @@ static void warp_store(Eval *e, const StoreData *d, const bool *on)
     }
 }
 
-/* ---- instructions of four warps ------------------------------------------------------------------- */
-
-/* Cells of a side from where it begins, which all threads have to say alike: thread `first` + r
- * reads row r, or those that are as many more. */
-static void read_side(Eval *e, const Prim *p, uint32_t first, uint32_t rows, double *out)
-{
-    const LoadData *l = &p->u.load;
-    const DType     t = dtype_lanes(p->dtype, 1);
-    const uint32_t  line = GROUP_LINE / dtype_bytes(t);
-    int64_t         begin = 0;
-
-    for (uint32_t i = 0; i < GROUP_THREADS && !e->bad; i++) {
-        enter(e, first + i);
-        int64_t at = eval_idx(e, l->index[0]);
-        if (i && at != begin)
-            eval_fail(e, "threads of a group say that '%s' begins in different cells",
-                      l->buffer->name);
-        begin = at;
-    }
-    for (uint32_t i = 0; i < rows * line && !e->bad; i++) {
-        if (i % line == 0)
-            enter(e, first + i / line % GROUP_THREADS);
-        const Idx *at = idx_const(e->c->arith, begin + group_cell(t, i));
-        uint8_t   *cell = eval_address(e, l->buffer, &at, NULL, 0);
-        if (!cell)
-            return;
-        launch_read(e, l->buffer, cell);
-        out[i] = scalar_get(t, cell).f;
-    }
-}
-
-/* What a thread has of the result is what it has of mma.sync's (warp.c). */
-static void group_compute(Eval *e, const StoreData *d, uint32_t first)
-{
-    const Prim    *p = d->value;
-    const uint32_t units = p->dtype.lanes / UNIT_NUMBERS, steps = (uint32_t)p->u.intrin->extent[2];
-    double         a[GROUP_ROWS * GROUP_LINE / 2], b[8 * GROUP_UNITS * GROUP_LINE / 2];
-
-    read_side(e, p->kids[0], first, GROUP_ROWS, a);
-    read_side(e, p->kids[1], first, 8 * units, b);
-    for (uint32_t t = 0; t < GROUP_THREADS && !e->bad; t++) {
-        enter(e, first + t);
-        for (uint32_t k = 0; k < p->dtype.lanes; k++) {
-            uint32_t in = t % WARP_THREADS, e4 = k % UNIT_NUMBERS;
-            uint32_t i = t / WARP_THREADS * 16 + in / WARP_COLUMNS + 8 * (e4 / 2);
-            uint32_t j = k / UNIT_NUMBERS * 8 + 2 * (in % WARP_COLUMNS) + e4 % 2;
-            double   sum = 0;
-            for (uint32_t s = 0; s < steps; s++)
-                sum += a[i * steps + s] * b[j * steps + s];
-            e->lanes[k] = (Scalar){.f = (float)(sum + eval_prim(e, p->kids[2], k).f)};
-            e->on[k] = true;
-        }
-        eval_store_lanes(e, d);
-    }
-}
+/* ---- instructions of four warps (eval_group.c) ---------------------------------------------------- */
 
 static void group_store(Eval *e, const StoreData *d, const bool *on)
 {
@@ -396,7 +354,7 @@ static void group_store(Eval *e, const StoreData *d, const bool *on)
         for (uint32_t i = first; i < first + GROUP_THREADS && i < x->n; i++)
             here += on[i] && !x->threads[i].left;
         if (here == GROUP_THREADS)
-            group_compute(e, d, first);
+            products_start(e, d, first);
         else if (here)
             eval_fail(e, "%s, which only some threads of a group come to",
                       d->value->u.intrin->text);
@@ -412,7 +370,7 @@ static void together(Eval *e, const Stmt *s, const bool *on)
         return;
     if (!is_together(x, s)) {
         for (uint32_t i = 0; next(x, on, &i) && !e->bad; i++) {
-            enter(e, i);
+            launch_enter(e, i);
             eval_stmt(e, s);
             x->threads[i].left = e->left;
         }
@@ -529,6 +487,7 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
     x.cells = map_new(e->arena);
     x.together = map_new(e->arena);
     e->copies = copies_new(e->arena, x.n);
+    e->products = products_new(e->arena, x.n);
     make_threads(e, f, *ids, block);
     for (int64_t i = 0; i < grid[0] * grid[1] * grid[2] && !e->bad; i++) {
         x.number[0] = i % grid[0];
@@ -539,12 +498,14 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
         for (uint32_t k = 0; k < x.n; k++)
             x.threads[k].left = false;
         copies_drop(e->copies);
+        products_drop(e->products);
         together(e, f->body, x.on);
     }
     arena_free(e->arena);
     e->arena = arena;
     e->launch = NULL;
     e->copies = NULL;
+    e->products = NULL;
     e->n = outer;
     e->stamp++;
 }

@@ -177,7 +177,7 @@ void eval_stmt(Eval *e, const Stmt *s)
     case STMT_BARRIER: return;
     case STMT_AWAIT:
         if (e->launch)
-            copies_await(e, s->u.groups);
+            launch_await(e, s->u.await);
         return;
     case STMT_REGION:
         eval_set_var(e, s->u.region.tid, 0);

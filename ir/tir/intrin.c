@@ -171,6 +171,13 @@ bool loop_copies(Ctx *c, const LoopData *l)
     return row && intrin_copies(row);
 }
 
+bool loop_is_of_group(Ctx *c, const LoopData *l)
+{
+    const Intrin *row = l->intrin ? intrin_find(c, l->intrin, 0, NULL) : NULL;
+
+    return row && row->group;
+}
+
 const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *operand)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {

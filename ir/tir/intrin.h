@@ -44,6 +44,8 @@ const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *ope
  * such an instruction. */
 bool intrin_copies(const Intrin *row);
 bool loop_copies(Ctx *c, const LoopData *l);
+/* Loops that are products of four warps, which go on beside the threads that start them. */
+bool loop_is_of_group(Ctx *c, const LoopData *l);
 
 /* How many instructions the target needs for a unit's worth of a register; 0: it has none, or they
  * are no quicker than the single operations. */

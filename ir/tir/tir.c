@@ -146,11 +146,11 @@ const Stmt *stmt_barrier(Ctx *c)
     return stmt_new(c, STMT_BARRIER, 0, NULL, NO_LOC);
 }
 
-const Stmt *stmt_await(Ctx *c, uint32_t groups)
+const Stmt *stmt_await(Ctx *c, AwaitData what)
 {
     Stmt *s = stmt_new(c, STMT_AWAIT, 0, NULL, NO_LOC);
 
-    s->u.groups = groups;
+    s->u.await = what;
     return s;
 }
 

@@ -223,8 +223,8 @@ typedef enum {
     STMT_CALL,     /* u.call: kernel from host, tile from kernel */
     STMT_PREFETCH, /* u.prefetch: a hint, which no value depends on; kernels only */
     STMT_BARRIER,  /* all threads of the region */
-    STMT_AWAIT,    /* u.groups: ends a group of the thread's async copies, and waits until all but
-                    * its last so many groups have arrived */
+    STMT_AWAIT,    /* u.await: ends a group of the thread's async copies, or of its products by four
+                    * warps, and waits until all but the last so many groups have arrived */
     STMT_REGION,   /* u.region; kids: body; host only: run by nt threads */
     STMT_LAUNCH,   /* u.launch: a device kernel */
     STMT_COPY,     /* u.copy: between host and device memory */
@@ -273,6 +273,11 @@ typedef struct {
     uint32_t          n, lines;
     const Idx *const *index;
 } PrefetchData;
+
+typedef struct {
+    uint32_t groups;   /* of which so many may still be on their way */
+    bool     products; /* of products by four warps (group.c), not of copies */
+} AwaitData;
 
 /* An argument: a buffer's pointer plus `offset` bytes, or a scalar. */
 typedef struct {
@@ -346,7 +351,7 @@ struct Stmt {
         InvokeData    invoke;
         SwitchData    cases;
         int32_t       code;
-        uint32_t      groups;
+        AwaitData     await;
     } u;
 };
 
@@ -362,7 +367,7 @@ const Stmt *stmt_block(Ctx *c, BlockData b, uint32_t n, const Stmt *const *kids,
 const Stmt *stmt_call(Ctx *c, const char *callee, uint32_t n, const Arg *args, bool on0, Loc loc);
 const Stmt *stmt_prefetch(Ctx *c, const Buffer *b, const Idx *const *index, uint32_t lines);
 const Stmt *stmt_barrier(Ctx *c);
-const Stmt *stmt_await(Ctx *c, uint32_t groups);
+const Stmt *stmt_await(Ctx *c, AwaitData what);
 const Stmt *stmt_region(Ctx *c, RegionData r, const Stmt *body);
 const Stmt *stmt_launch(Ctx *c, LaunchData l, Loc loc);
 const Stmt *stmt_copy(Ctx *c, CopyData d);

@@ -18,17 +18,31 @@
  * and the loop's own instructions are half (products of 8x4 cells in chunks of 8: 641 instructions
  * for 512 multiply-adds, 696 without).
  *
+ * Products of four warps go on beside the threads, as copies do, and `await products` says of how
+ * many rounds they may still be.  In loops of enough stages (limit_gpu_stages_apart) that is one:
+ * copies fill the stage before the one that it reads, are a round less ahead, and begin behind the
+ * products of their round.
+ *
+ *   for %k < 9 stages 4 { async_copy %s[..] = %x[%k*32..]  .. tensorize %s[..] .. }
+ *     -> .. two rounds' copies ..
+ *        for %k < 9 { await 1  .. tensorize %s[%k%4,..] ..
+ *          if %k < 7 { async_copy %s[(%k+2)%4,..] = %x[(%k+2)*32..] }  await products 1 }
+ *        await products 0
+ *
+ * Elsewhere they are awaited at once.
+ *
  * A loop stays as it is where it does not begin with copies of memory that the launch does not
  * write, where others see the shared buffers, or where two stages leave no room in shared memory or
  * in registers; where n stages do not fit, fewer are taken.  Copies of other loops are awaited
  * where they end.  Runs after launches, before thread_sync.  Cost: a few walks for each marked
  * loop. */
 #include "ir/tir/intrin.h"
+#include "machine/machine.h"
 #include "passes/passes.h"
 
 enum { MOST_REGS = 64, BORDER = 16 }; /* that wait for a round's end; bytes */
 
-/* ---- copies are awaited -------------------------------------------------------------------------- */
+/* ---- copies and products are awaited ------------------------------------------------------------ */
 
 /* s does nothing but start copies. */
 static bool only_copies(Ctx *c, const Stmt *s)
@@ -45,19 +59,24 @@ static bool only_copies(Ctx *c, const Stmt *s)
     return s->nkids > 0;
 }
 
-static const Stmt *await_copies(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+static const Stmt *await_all(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
+    const AwaitData products = {.products = true};
     VEC(const Stmt *) all = {0};
     bool waiting = false, found = false;
 
     (void)user;
     (void)was;
+    if (now->kind == STMT_FOR && loop_is_of_group(c, &now->u.loop)) {
+        const Stmt *both[] = {now, stmt_await(c, products)};
+        return stmt_seq(c, 2, both);
+    }
     if (now->kind != STMT_SEQ)
         return now;
     for (uint32_t i = 0; i < now->nkids; i++) {
         bool copies = only_copies(c, now->kids[i]);
         if (waiting && !copies && now->kids[i]->kind != STMT_AWAIT)
-            vec_push(c->arena, &all, stmt_await(c, 0)), found = true;
+            vec_push(c->arena, &all, stmt_await(c, (AwaitData){0})), found = true;
         waiting = copies;
         vec_push(c->arena, &all, now->kids[i]);
     }
@@ -393,34 +412,68 @@ static Halves halves(Loop *x, const Stmt *s, Nest *nest)
     return (Halves){stmt_for(c, l, load[0], s->loc), stmt_for(c, l, store[0], s->loc)};
 }
 
-/* Only while there is such a round. */
-static const Stmt *while_left(Loop *x, const Stmt *s)
+/* Only while there is a round so far ahead. */
+static const Stmt *while_left(Loop *x, int64_t ahead, const Stmt *s)
 {
     Arith     *A = x->c->arith;
     const Idx *left =
-        idx_sub(A, idx_const(A, x->rounds - x->stages), idx_atom(A, x->loop->u.loop.var));
+        idx_sub(A, idx_const(A, x->rounds - 1 - ahead), idx_atom(A, x->loop->u.loop.var));
 
     return stmt_if(x->c, pred_prim(x->c, pred_and(A, x->c->arena, PRED_TRUE, left)), s, NULL);
 }
 
+/* s does nothing but start products, and wait for them. */
+static bool only_products(Ctx *c, const Stmt *s)
+{
+    if (s->kind == STMT_AWAIT || (s->kind == STMT_FOR && loop_is_of_group(c, &s->u.loop)))
+        return true;
+    if (s->kind != STMT_FOR && s->kind != STMT_SEQ)
+        return false;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (!only_products(c, s->kids[i]))
+            return false;
+    return s->nkids > 0;
+}
+
+/* A round does nothing but copy and multiply. */
+static bool products_go_on(Loop *x)
+{
+    const Stmt   *body = x->loop->kids[0];
+    const Machine m = machine_of(x->f->target);
+    bool          all = x->copies && !x->regs && x->stages >= limit_gpu_stages_apart(&m);
+
+    for (uint32_t i = x->from; all && i < body->nkids; i++)
+        all = only_products(x->c, body->kids[i]);
+    return all;
+}
+
+static const Stmt *drop_await(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)user;
+    (void)was;
+    return now->kind == STMT_AWAIT ? stmt_seq(c, 0, NULL) : now;
+}
+
 static const Stmt *pipelined(Loop *x)
 {
-    Ctx        *c = x->c;
-    Arith      *A = c->arith;
-    const Stmt *body = x->loop->kids[0];
-    const Idx  *k = idx_atom(A, x->loop->u.loop.var), *ahead = idx_addc(A, k, x->stages - 1),
+    Ctx          *c = x->c;
+    Arith        *A = c->arith;
+    const Stmt   *body = x->loop->kids[0];
+    const bool    go_on = products_go_on(x);
+    const int64_t rounds = x->stages - (go_on ? 2 : 1); /* ahead */
+    const Idx    *k = idx_atom(A, x->loop->u.loop.var), *ahead = idx_addc(A, k, rounds),
               *stage = idx_modc(A, k, x->stages);
     LoopData l = x->loop->u.loop;
     Nest     nest = {0};
     VEC(const Stmt *) all = {0}, early = {0}, late = {0}, in = {0};
-    const uint32_t allowed = (uint32_t)x->stages - 2;
+    const AwaitData copies = {.groups = (uint32_t)rounds - 1}, one = {1, true}, none = {0, true};
 
-    for (int64_t s = 0; s + 1 < x->stages; s++) {
+    for (int64_t s = 0; s < rounds; s++) {
         const Idx *at = idx_const(A, s);
         for (uint32_t i = 0; i < x->nfills; i++)
             vec_push(c->arena, &all, of_round(x, staged(x, body->kids[i], at), at));
-        if (x->copies && s + 2 < x->stages)
-            vec_push(c->arena, &all, stmt_await(c, allowed));
+        if (x->copies && s + 1 < rounds)
+            vec_push(c->arena, &all, stmt_await(c, copies));
     }
     for (uint32_t i = 0; i < x->nfills; i++) {
         const Stmt *s = body->kids[i];
@@ -431,13 +484,21 @@ static const Stmt *pipelined(Loop *x)
         if (h.store)
             vec_push(c->arena, &late, of_round(x, staged(x, h.store, stage), ahead));
     }
+    const Stmt *fill = while_left(x, rounds, stmt_seq(c, early.n, early.at));
     if (x->copies)
-        vec_push(c->arena, &in, stmt_await(c, allowed));
-    vec_push(c->arena, &in, while_left(x, stmt_seq(c, early.n, early.at)));
-    for (uint32_t i = x->from; i < body->nkids; i++)
-        vec_push(c->arena, &in, staged(x, body->kids[i], stage));
+        vec_push(c->arena, &in, stmt_await(c, copies));
+    if (!go_on)
+        vec_push(c->arena, &in, fill);
+    for (uint32_t i = x->from; i < body->nkids; i++) {
+        const Stmt *s = staged(x, body->kids[i], stage);
+        vec_push(c->arena, &in, go_on ? stmt_map(c, s, &(TirMap){.stmt = drop_await}) : s);
+    }
+    if (go_on) {
+        vec_push(c->arena, &in, fill);
+        vec_push(c->arena, &in, stmt_await(c, one));
+    }
     if (late.n)
-        vec_push(c->arena, &in, while_left(x, stmt_seq(c, late.n, late.at)));
+        vec_push(c->arena, &in, while_left(x, rounds, stmt_seq(c, late.n, late.at)));
     const Stmt *round = stmt_seq(c, in.n, in.at);
     for (uint32_t i = nest.regs.n; i-- > 0;)
         round = stmt_alloc(c, nest.regs.at[i], round);
@@ -445,6 +506,8 @@ static const Stmt *pipelined(Loop *x)
     if (x->stages == 2 && x->rounds > x->stages && !l.rounds && stmt_is_written_out(round, 1))
         l.rounds = (uint32_t)x->stages;
     vec_push(c->arena, &all, stmt_for(c, l, round, x->loop->loc));
+    if (go_on)
+        vec_push(c->arena, &all, stmt_await(c, none));
     return stmt_seq(c, all.n, all.at);
 }
 
@@ -479,7 +542,7 @@ static const Func *pipeline_func(Ctx *c, void *user, const Func *f)
     (void)user;
     if (f->kind != FUNC_DEVICE)
         return f;
-    f = func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.stmt = await_copies}));
+    f = func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.stmt = await_all}));
     for (;;) {
         Loop x = {.c = c, .f = f, .tile = map_new(c->arena)};
         stmt_visit(f->body, &(TirVisit){&x, find_marked, NULL, NULL, NULL});

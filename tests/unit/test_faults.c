@@ -6,6 +6,7 @@
  *   wrong swizzle       neighbouring cells of what is copied to shared memory change places
  *   stale stage         of the stages of a shared tile that of another round is read
  *   early               what is copied past the registers is waited for a round later
+ *   early sums          .. and products of four warps
  *   overflow            shared memory is stored to behind its end
  *   halo off by one     what a tile is filled with lies a cell further on
  *
@@ -15,7 +16,7 @@
 
 #include "passes/tir/util.h"
 
-typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, EARLY, OVERFLOW, HALO } Fault;
+typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, EARLY, SUMS, OVERFLOW, HALO } Fault;
 
 static const struct {
     const char *name, *message; /* a part of the error; NULL: other numbers will do */
@@ -24,6 +25,7 @@ static const struct {
               {"wrong swizzle", NULL},
               {"stale stage", NULL},
               {"early", "that a copy is on its way to"},
+              {"early sums", NULL},
               {"overflow", "is outside"},
               {"halo off by one", NULL}};
 
@@ -40,6 +42,9 @@ static const struct {
      "fn @main(%x: Tensor[(40, 128), f32], %w: Tensor[(24, 128), f32]) { nn.dense(%x, %w) }\n"},
     {"cuda -arch=sm_90a", "tests/backends/four_warps.machine",
      "fn @main(%x: Tensor[(64, 128), f32], %w: Tensor[(64, 128), f32]) { nn.dense(%x, %w) }\n"},
+    /* .. of two rounds on their way */
+    {"cuda -arch=sm_90a", "tests/backends/four_warps.machine",
+     "fn @main(%x: Tensor[(64, 320), f32], %w: Tensor[(16, 320), f32]) { nn.dense(%x, %w) }\n"},
     {NULL, NULL, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
     {NULL, NULL,
      "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
@@ -51,6 +56,7 @@ typedef struct {
     uint32_t        site, seen; /* which of those that there are */
     const LoopData *loop;       /* around what is looked at: of threads, of chunks */
     bool            moved;      /* something in that loop */
+    Map            *rounds;     /* awaits of loops' rounds; those before only end a group */
 } Plant;
 
 static bool here(Plant *p)
@@ -157,24 +163,49 @@ static const Stmt *plant_stage(Ctx *c, Plant *p, const Stmt *s)
     return s;
 }
 
+/* ---- awaits ------------------------------------------------------------------------------------- */
+
+static bool note_await(void *user, const Stmt *s)
+{
+    Plant *p = user;
+
+    if (s->kind == STMT_AWAIT)
+        map_put(p->rounds, PTR_KEY(s), p);
+    return true;
+}
+
+static bool note_rounds(void *user, const Stmt *s)
+{
+    Plant *p = user;
+
+    if (s->kind == STMT_FOR && !s->u.loop.bind)
+        stmt_visit(s, &(TirVisit){.user = p, .enter = note_await});
+    return true;
+}
+
+static bool is_await(const Plant *p, const Stmt *s)
+{
+    return s->kind == STMT_AWAIT && p->fault == (s->u.await.products ? SUMS : EARLY) &&
+           (!s->u.await.groups || map_get(p->rounds, PTR_KEY(s)));
+}
+
 /* ---- all of them -------------------------------------------------------------------------------- */
 
 static const Stmt *plant(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
     Plant *p = user;
 
-    (void)was;
     if (p->fault == STALE)
         return plant_stage(c, p, now);
-    if (p->fault == EARLY && now->kind == STMT_AWAIT && here(p))
-        return stmt_await(c, now->u.groups + 1);
+    if (is_await(p, was) && here(p))
+        return stmt_await(c, (AwaitData){now->u.await.groups + 1, now->u.await.products});
     if (p->fault == MISSING && now->kind == STMT_BARRIER && here(p))
         return stmt_seq(c, 0, NULL);
     if (p->fault == DIVERGENT && now->kind == STMT_FOR && now->u.loop.bind == AXIS_THREAD_X) {
         p->loop = &now->u.loop;
         return stmt_map(c, now, &(TirMap){.user = p, .stmt = only_first});
     }
-    return now->kind == STMT_STORE ? plant_store(c, p, now) : now;
+    return now->kind == STMT_STORE && p->fault != SUMS ? plant_store(c, p, now) : now;
 }
 
 /* The plan's functions with one fault; NULL: there is no such site. */
@@ -182,8 +213,11 @@ static const TirModule *with_fault(Ctx *c, const TirModule *m, Plant *p)
 {
     const Func **to = NEW_ARRAY(c->arena, const Func *, m->nfuncs);
 
+    p->rounds = map_new(c->arena);
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         const Func *f = m->funcs[i];
+        if (f->kind == FUNC_DEVICE)
+            stmt_visit(f->body, &(TirVisit){.user = p, .enter = note_rounds});
         to[i] =
             f->kind == FUNC_DEVICE
                 ? func_with_body(c, f, stmt_map(c, f->body, &(TirMap){.user = p, .stmt = plant}))
@@ -246,10 +280,13 @@ static void check_network(const char *text, const char *warps, const char *machi
         wrong = run_launches(c, &n.x, n.x.plan->tir, n.nin, n.in, MOST, n.right);
     CHECK(!wrong);
     for (uint32_t k = 0; !wrong && k < COUNT(faults); k++) {
-        uint32_t sites = 0;
+        uint32_t         sites = 0;
+        const TirModule *right = n.x.plan->tir;
+        if (k == SUMS) /* which are loops before there is code */
+            right = run_tir_passes(c, right, &n.x.o->passes, TIR_TO_CODE);
         for (;; sites++) {
             Plant            p = {.fault = (Fault)k, .site = sites};
-            const TirModule *bad = with_fault(c, n.x.plan->tir, &p);
+            const TirModule *bad = with_fault(c, right, &p);
             if (!bad)
                 break;
             check_fault(&n, bad, &p);

@@ -256,12 +256,10 @@ template <class T> static float mock_step(const void *side, unsigned line, unsig
     __builtin_memcpy(&v, (const void *)(at ^ (at >> 7 & 7) << 4), sizeof v);
     return v;
 }
-template <class T> static void group_product(float *c, const void *a, const void *b, unsigned n)
+template <class T, unsigned n> static void group_product(float *c, const void *a, const void *b)
 {
     const unsigned thread = 32 * mock_thread.z + 4 * mock_thread.y + mock_thread.x;
 
-    if (((size_t)a | (size_t)b) % 1024)
-        __builtin_trap();
     mock_barrier();
     for (unsigned i = 0; i < n / 2; i++) {
         const unsigned row = thread % 128 / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
@@ -271,14 +269,57 @@ template <class T> static void group_product(float *c, const void *a, const void
     }
     mock_barrier();
 }
+
+// A product is made when its thread waits for it: as late as may be.
+struct MockProducts {
+    unsigned n;
+    struct {
+        void (*product)(float *c, const void *a, const void *b);
+        float      *c;
+        const void *a, *b;
+    } at[64];
+};
+static MockProducts mock_products[1024];
+
+static inline MockProducts *mock_own_products()
+{
+    return &mock_products[32 * mock_thread.z + 4 * mock_thread.y + mock_thread.x];
+}
+
+static inline void mock_product(void (*product)(float *c, const void *a, const void *b), float *c,
+                                const void *a, const void *b)
+{
+    MockProducts *own = mock_own_products();
+
+    if (((size_t)a | (size_t)b) % 1024 || own->n == 64)
+        __builtin_trap();
+    own->at[own->n].product = product;
+    own->at[own->n].c = c;
+    own->at[own->n].a = a;
+    own->at[own->n++].b = b;
+}
+
+// Waits for all but the last n.
+static inline void group_await(unsigned n)
+{
+    MockProducts *own = mock_own_products();
+    unsigned      left = 0;
+
+    for (unsigned i = 0; i < own->n; i++)
+        if (i + n < own->n)
+            own->at[i].product(own->at[i].c, own->at[i].a, own->at[i].b);
+        else
+            own->at[left++] = own->at[i];
+    own->n = left;
+}
 #define GROUP_PRODUCT(n)                                                             \
     static inline void group_wgmma_f16_n##n(float *c, const void *a, const void *b)  \
     {                                                                                \
-        group_product<MockF16>(c, a, b, n);                                          \
+        mock_product(group_product<MockF16, n>, c, a, b);                            \
     }                                                                                \
     static inline void group_wgmma_bf16_n##n(float *c, const void *a, const void *b) \
     {                                                                                \
-        group_product<MockBf16>(c, a, b, n);                                         \
+        mock_product(group_product<MockBf16, n>, c, a, b);                           \
     }
 #define GROUP_PRODUCTS(a, b, c, d, e, f, g, h) \
     GROUP_PRODUCT(a)                           \
