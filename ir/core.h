@@ -280,6 +280,7 @@ struct Target {
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* as the machine of the compile says; 0: not asked */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
+    bool     shared_overlaid;              /* .. of which buffers may have the same */
     uint32_t warp;                         /* threads of a GPU that take one step together */
     uint32_t max_blocks[3];                /* of a launch on a GPU, along each axis */
     uint32_t max_args;                     /* of a GPU's kernel, 8 bytes each; 0: not known */

@@ -65,11 +65,13 @@ static int64_t staged_bytes(const DeviceTile *t)
     return t->staged ? t->bm * ((t->bn + BANKS - 1 - APART) / BANKS * BANKS + APART) * SUM : 0;
 }
 
-int64_t device_mma_bytes(const DeviceTile *t)
+int64_t device_mma_bytes(const Machine *m, const DeviceTile *t)
 {
-    int64_t stages = t->stages > 1 ? t->stages : 1;
+    int64_t stages = t->stages > 1 ? t->stages : 1, sums = staged_bytes(t);
+    int64_t panels = stages * (t->bm + t->bn) * t->chunk * t->bytes;
+    int64_t larger = panels > sums ? panels : sums;
 
-    return stages * (t->bm + t->bn) * t->chunk * t->bytes + staged_bytes(t);
+    return m->overlaid && larger > limit_gpu_apart(m) ? larger : panels + sums;
 }
 
 /* What is copied by registers, ahead, is there with where it comes from.  On a side that is no
@@ -157,9 +159,9 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     double blocks =
         (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
     double here = ceil(blocks / (double)m->units);
-    double held = fmin(
-        device_blocks_held(m, threads, (double)device_mma_regs(m, t), (double)device_mma_bytes(t)),
-        here);
+    double held = fmin(device_blocks_held(m, threads, (double)device_mma_regs(m, t),
+                                          (double)device_mma_bytes(m, t)),
+                       here);
 
     /* Of one step of the sum: the matrix unit, which is quicker with smaller numbers; what warps
      * load of shared memory; the copies; the panels on their way to the core. */

@@ -446,7 +446,7 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
 int64_t device_mma_warps(const DeviceTile *t);
 /* A tile of four warps' instructions: warps above each other, a line of the sum at a time. */
 bool    device_mma_fits(const DeviceTile *t);
-int64_t device_mma_bytes(const DeviceTile *t);
+int64_t device_mma_bytes(const Machine *m, const DeviceTile *t);
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t);
 double  device_mma_cycles(const Machine *m, const DeviceTile *t);
 /* How many cells side by side a thread may have of sums that go through shared memory (0: they

@@ -138,12 +138,12 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
                                                                           : "";
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
-    if (shared && x->given >= 0) {
-        x->given = round_up(x->given, buffer_border(b));
-        str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
-                   (long long)(x->given + origin * dtype_bytes(b->dtype)));
+    if (shared && x->memory) {
+        int64_t at = b->place ? shared_offset(b) : round_up(x->given, buffer_border(b));
+        str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->memory,
+                   (long long)(at + origin * dtype_bytes(b->dtype)));
         elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;
-        x->given += elems * SHARED_BORDER;
+        x->given = at + elems * SHARED_BORDER;
         return;
     }
     if (origin)
@@ -445,18 +445,19 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     f = plain_instructions(c, f, has_instruction, d);
     f = plain_wide(c, plain_halves(c, plain_scalars(c, f)), has_vector, &(Vectors){c, d});
 
-    Clike  x = {.c = c,
-                .d = d,
-                .f = f,
-                .depth = 1,
-                .names = map_new(c->arena),
-                .taken = map_new(c->arena),
-                .order = map_new(c->arena),
-                .unrolled = map_new(c->arena),
-                .given = d->declares && func_shared_bytes(c, f) > d->declares ? 0 : -1,
-                .narrow = !func_dims(f) && func_index_fits(f)};
-    StrBuf body = strbuf(c->arena);
+    Clike   x = {.c = c,
+                 .d = d,
+                 .f = f,
+                 .depth = 1,
+                 .names = map_new(c->arena),
+                 .taken = map_new(c->arena),
+                 .order = map_new(c->arena),
+                 .unrolled = map_new(c->arena),
+                 .narrow = !func_dims(f) && func_index_fits(f)};
+    StrBuf  body = strbuf(c->arena);
+    int64_t shared = func_shared_bytes(c, f);
 
+    x.memory = d->declares && shared > d->declares ? d->given : NULL;
     x.index = x.narrow ? d->narrow : d->wide;
     stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});
     func_axes(c, f, x.axis);

@@ -34,17 +34,18 @@ typedef struct {
     Map                *used;    /* ids of buffers, of atoms | ATOM_KEY; of a program */
     StrBuf             *out;
     int                 depth;
-    Map                *temps;    /* prim id -> name, within one statement */
-    Map                *uses;     /* prim id -> count, within one statement */
-    int64_t             given;    /* bytes of ClikeDialect.given that arrays have; -1: none is */
-    PrimList            shared;   /* prims used twice, within one statement: bits of `sure` */
-    Map                *bits;     /* prim id -> its place in `shared` + 1 */
-    Map                *sure;     /* prim id -> set of shared values that are computed when it is */
-    Map                *walked;   /* prims that `declare` has been at, in the block at hand */
-    PrimList            named;    /* in the order of their names: those of a block are forgotten */
-    Map                *names;    /* of loop variables and buffers: id -> text */
-    Map                *taken;    /* interned names */
-    Map                *order;    /* of variables: id -> when it was declared, from 1; .. */
+    Map                *temps;  /* prim id -> name, within one statement */
+    Map                *uses;   /* prim id -> count, within one statement */
+    const char         *memory; /* what all shared arrays lie in, or NULL .. */
+    int64_t             given;  /* .. and how many bytes of it have gone to those without places */
+    PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;   /* prim id -> its place in `shared` + 1 */
+    Map                *sure;   /* prim id -> set of shared values that are computed when it is */
+    Map                *walked; /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;  /* in the order of their names: those of a block are forgotten */
+    Map                *names;  /* of loop variables and buffers: id -> text */
+    Map                *taken;  /* interned names */
+    Map                *order;  /* of variables: id -> when it was declared, from 1; .. */
     Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
     const Running      *running;  /* pointers that go along with the loops at hand */
     uint32_t            next_temp, next_var, next_buffer;

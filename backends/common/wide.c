@@ -1,4 +1,5 @@
-/* Neighbouring cells of a thread come and go at once: in 16 bytes, in 4 cells of narrower numbers.
+/* Neighbouring cells of a thread come and go at once: in 16 bytes, in 4 cells of narrower numbers,
+ * in 2 where there are no more.
  *
  *     %y[4*i] = f(%x[4*i]);  %y[4*i+1] = f(%x[4*i+1]);  ..
  *       -> alloc %w: f32x4 @reg
@@ -9,7 +10,8 @@
  * here, where all that is known of indices has been made of them.  Stores one after the other, to
  * cells side by side from a border on, as memory of devices and each tensor in it lie on one; loads
  * of such cells that are made in any case, of memory that a block shares, too.  Where all cells
- * choose by one condition, it chooses among stores.  Arithmetic stays that of single numbers, so no
+ * choose by one condition, it chooses among stores; what stands one behind the other under one
+ * condition does so together.  Arithmetic stays that of single numbers, so no
  * bit changes. */
 #include "backends/common/plain.h"
 
@@ -31,6 +33,7 @@ typedef struct {
 
 typedef struct {
     Wide       *x;
+    uint16_t    most;            /* cells of an access */
     const Prim *seen[MOST_WIDE]; /* loads of single cells that are made anyway */
     uint32_t    nseen;
     Map        *walked;  /* prims that were looked at */
@@ -51,12 +54,14 @@ static bool is_param(const Wide *x, const Buffer *b)
     return false;
 }
 
-/* Cells of memory that one access moves; 1: none do. */
-static uint16_t lanes_of(const Wide *x, const Buffer *b)
+/* Cells of memory that one access moves, at most so many; 1: none do. */
+static uint16_t lanes_of(const Wide *x, const Buffer *b, uint16_t most)
 {
     uint32_t bytes = dtype_bytes(b->dtype);
     uint16_t lanes = bytes > BORDER / MOST_LANES ? (uint16_t)(BORDER / bytes) : MOST_LANES;
 
+    if (lanes > most)
+        lanes = most;
     if (b->ndim != 1 || b->dtype.lanes != 1 || dtype_is_bool(b->dtype) || lanes < 2 ||
         (b->scope != SCOPE_SHARED && !is_param(x, b)) ||
         !x->has(x->user, dtype_lanes(b->dtype, lanes), b->scope))
@@ -80,7 +85,7 @@ static void find_loads(Loads *l, const Prim *p)
         return;
     map_put(l->walked, p->id, l);
     if (p->kind == PRIM_LOAD && p->u.load.n == 1 && !p->u.load.mask && p->dtype.lanes == 1 &&
-        l->nseen < MOST_WIDE && lanes_of(l->x, p->u.load.buffer) > 1)
+        l->nseen < MOST_WIDE && lanes_of(l->x, p->u.load.buffer, l->most) > 1)
         l->seen[l->nseen++] = p;
     for (uint32_t i = 0; i < sure_kids(p); i++)
         find_loads(l, p->kids[i]);
@@ -99,7 +104,7 @@ static void join_loads(Loads *l, const Prim *first)
 {
     Ctx           *c = l->x->c;
     const Buffer  *b = first->u.load.buffer;
-    const uint16_t lanes = lanes_of(l->x, b);
+    const uint16_t lanes = lanes_of(l->x, b, l->most);
     const Prim    *lane[MOST_LANES];
 
     if (!is_on_border(c, b, first->u.load.index, lanes * (int64_t)dtype_bytes(b->dtype)))
@@ -179,6 +184,7 @@ static const Stmt *store_groups(Wide *x, uint32_t n, const Group *g)
 {
     Ctx        *c = x->c;
     Loads       l = {.x = x,
+                     .most = g->lanes,
                      .walked = map_new(c->scratch),
                      .lane_of = map_new(c->scratch),
                      .done = map_new(c->scratch)};
@@ -214,15 +220,13 @@ static const Stmt *store_groups(Wide *x, uint32_t n, const Group *g)
     return all;
 }
 
-/* The stores from there on. */
-static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
+/* So many stores from there on. */
+static bool find_lanes(Wide *x, uint32_t n, const Stmt *const *s, uint16_t lanes, Group *g)
 {
     const StoreData *d = &s[0]->u.store;
 
-    if (!n || s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
-        return false;
-    *g = (Group){.first = d, .lanes = lanes_of(x, d->buffer)};
-    if (g->lanes < 2 || n < g->lanes || d->buffer->scope == SCOPE_SHARED ||
+    *g = (Group){.first = d, .lanes = lanes};
+    if (n < lanes || d->buffer->scope == SCOPE_SHARED ||
         !is_on_border(x->c, d->buffer, d->index, g->lanes * (int64_t)dtype_bytes(d->buffer->dtype)))
         return false;
     for (uint16_t k = 0; k < g->lanes; k++) {
@@ -236,20 +240,89 @@ static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
     return true;
 }
 
+/* The stores from there on, of as many cells as there are, up to so many. */
+static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, uint16_t most, Group *g)
+{
+    const StoreData *d = &s[0]->u.store;
+
+    if (!n || s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
+        return false;
+    for (uint16_t lanes = lanes_of(x, d->buffer, most); lanes >= 2; lanes /= 2)
+        if (find_lanes(x, n, s, lanes, g))
+            return true;
+    return false;
+}
+
 /* Groups one after the other, of one tensor: what they load comes before the first store, which
  * compilers would keep it behind. */
 static uint32_t find_groups(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
 {
     uint32_t count = 0, at = 0;
 
-    while (count < MOST_GROUPS && find_group(x, n - at, s + at, &g[count]) &&
-           g[count].first->buffer == g->first->buffer && choice_of(1, &g[count]) == choice_of(1, g))
+    while (count < MOST_GROUPS &&
+           find_group(x, n - at, s + at, count ? g->lanes : MOST_LANES, &g[count]) &&
+           g[count].lanes == g->lanes && g[count].first->buffer == g->first->buffer &&
+           choice_of(1, &g[count]) == choice_of(1, g))
         at += g[count++].lanes;
     return count;
 }
 
+/* ---- conditions ------------------------------------------------------------------------------------ */
+
+/* One condition, of indices alone that read no memory, without an else. */
+static bool is_guarded(const Stmt *s, Pred *p, Ctx *c)
+{
+    if (s->kind != STMT_IF || s->nkids != 1 || !prim_pred(c, s->u.cond, p))
+        return false;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (idx_reads_memory(p->ge0[i]))
+            return false;
+    return true;
+}
+
+static bool same_guard(Ctx *c, Pred p, const Stmt *s)
+{
+    Pred q;
+
+    if (!is_guarded(s, &q, c) || p.n != q.n)
+        return false;
+    for (uint32_t i = 0; i < p.n; i++)
+        if (p.ge0[i] != q.ge0[i])
+            return false;
+    return true;
+}
+
+static const Stmt *wide_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now);
+
+/* The statements of a sequence, of which neighbours under one condition are one. */
+static const Stmt *join_guarded(Ctx *c, void *user, const Stmt *seq)
+{
+    const Stmt **to = NEW_ARRAY(c->arena, const Stmt *, seq->nkids + 1);
+    uint32_t     n = 0;
+
+    for (uint32_t i = 0, end; i < seq->nkids; i = end) {
+        VEC(const Stmt *) all = {0};
+        Pred p;
+        bool guarded = is_guarded(seq->kids[i], &p, c);
+        for (end = i + 1; guarded && end < seq->nkids && same_guard(c, p, seq->kids[end]); end++)
+            vec_push(c->scratch, &all, seq->kids[end]->kids[0]);
+        to[n++] = seq->kids[i];
+        if (end == i + 1)
+            continue;
+        const Stmt **arm = NEW_ARRAY(c->scratch, const Stmt *, all.n + 1);
+        arm[0] = seq->kids[i]->kids[0];
+        for (uint32_t k = 0; k < all.n; k++)
+            arm[k + 1] = all.at[k];
+        to[n - 1] = stmt_if(c, seq->kids[i]->u.cond,
+                            wide_stmt(c, user, NULL, stmt_seq(c, all.n + 1, arm)), NULL);
+    }
+    return n == seq->nkids ? seq : stmt_seq(c, n, to);
+}
+
 static const Stmt *wide_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
+    if (now->kind == STMT_SEQ)
+        now = join_guarded(c, user, now);
     Wide        *x = user;
     const Stmt **s = NEW_ARRAY(c->arena, const Stmt *, now->nkids + 1);
     Group        g[MOST_GROUPS];

@@ -126,6 +126,7 @@ bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         best = best ? best : arch;
     }
     uint32_t   least = least_arch(c, t);
+    t->shared_overlaid = true;
     const bool groups = has_groups(c, t);
     t->gpu = intern_printf(c->strings, groups ? "sm_%ua" : "sm_%u", least);
     for (uint32_t i = 0; i < INTRIN_COUNT; i++)

@@ -118,6 +118,35 @@ LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name)
     return v;
 }
 
+LLVMValueRef gen_placed(Gen *g, const Buffer *b)
+{
+    LLVMValueRef at = gen_int(g, g->size, shared_offset(b));
+
+    return LLVMBuildGEP2(g->b, g->i8, g->shared, &at, 1, "");
+}
+
+static bool find_place(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->place);
+    return !*found;
+}
+
+/* What all buffers with places lie in. */
+static void placed_memory(Gen *g, const Func *f)
+{
+    bool found = false;
+
+    g->shared = NULL;
+    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_place});
+    if (!found)
+        return;
+    g->shared =
+        gen_shared(g, LLVMArrayType2(g->i8, (uint64_t)func_shared_bytes(g->c, f)), "block_memory");
+    LLVMSetAlignment(g->shared, (unsigned)func_shared_border(f));
+}
+
 void gen_kernel_seq(Gen *g, const Stmt *s)
 {
     for (uint32_t i = 0; i < s->nkids; i++) {
@@ -253,6 +282,7 @@ bool gen_kernel(Gen *g, const Func *f)
     f = plain_wide(g->c, f, has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);
+    placed_memory(g, f);
     declare_kernel(g, f);
     gen_begin(g, g->fn, f->name);
     for (uint32_t i = 0; i < f->nparams; i++) {

@@ -162,6 +162,7 @@ typedef struct Gen {
     GenMemo           stmt;    /* prims, and indices that load */
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
+    LLVMValueRef      shared;  /* memory of a block, where buffers have places in it */
     const Prim *step;  /* the store at hand makes this step of a reduction: an extremum, a sum in a
                           register */
     bool       narrow; /* a kernel of a GPU whose indices have 32 bits */
@@ -323,6 +324,7 @@ void gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
 LLVMValueRef gen_kernel_loop(Gen *g, uint32_t rounds);
 void         gen_barrier(Gen *g);
 LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name);
+LLVMValueRef gen_placed(Gen *g, const Buffer *b); /* one with a place in the block's memory */
 
 /* ---- codegen_transpose.c ------------------------------------------------------------------------- */
 

@@ -274,7 +274,10 @@ void eval_alloc(Eval *e, const Buffer *b)
             m->one = shared->one;
         return;
     }
-    if (!m->own || bytes > m->bytes) {
+    if (b->place && e->launch) {
+        m->own = launch_memory(e) + shared_offset(b);
+        m->bytes = bytes;
+    } else if (!m->own || bytes > m->bytes) {
         m->own = arena_alloc(e->arena, bytes ? bytes : 1);
         m->bytes = bytes;
     }

@@ -101,6 +101,8 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
 
 /* Thread i goes on: its names are the ones that count. */
 void launch_enter(Eval *e, uint32_t i);
+/* Where buffers with places lie. */
+uint8_t *launch_memory(const Eval *e);
 /* The thread waits for what it has started. */
 void launch_await(Eval *e, AwaitData what);
 

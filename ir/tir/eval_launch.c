@@ -45,7 +45,8 @@ struct Launch {
     int64_t  number[3]; /* of the block */
     uint32_t n;         /* threads of a block */
     Thread  *threads;
-    bool    *on; /* those that run what is run by all */
+    bool    *on;     /* those that run what is run by all */
+    uint8_t *memory; /* of the block, where buffers have places in it */
     Map     *cells;
     Map     *together; /* statements with a barrier or shared memory inside */
 };
@@ -134,6 +135,11 @@ void launch_write(Eval *e, const Buffer *b, const uint8_t *at, const uint8_t *va
     else if (meets(e->launch->now, cell->writer) && memcmp(at, value, n))
         race(e, b, "stores to", "stores another value to", cell->writer);
     add(&cell->writer, e->launch->now);
+}
+
+uint8_t *launch_memory(const Eval *e)
+{
+    return e->launch->memory;
 }
 
 void launch_await(Eval *e, AwaitData what)
@@ -486,6 +492,7 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
     e->launch = &x;
     x.cells = map_new(e->arena);
     x.together = map_new(e->arena);
+    x.memory = arena_alloc(e->arena, (size_t)func_shared_bytes(e->c, f) + 1);
     e->copies = copies_new(e->arena, x.n);
     e->products = products_new(e->arena, x.n);
     make_threads(e, f, *ids, block);

@@ -32,6 +32,7 @@ enum {
     MAX_ALIGN = 4096,
     MAX_AHEAD = 65536,
     MAX_PITCH = 65536,
+    MAX_PLACE = 1 << 16,
     MAX_HINT = 128,
     MAX_STAGES = 8,
     MAX_SWIZZLE = 1024

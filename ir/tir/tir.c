@@ -380,65 +380,6 @@ void func_axes(Ctx *c, const Func *f, const Idx *axis[AXIS_COUNT])
     stmt_visit(f->body, &v);
 }
 
-typedef struct {
-    Ctx    *c;
-    int64_t bytes;
-} Shared;
-
-int64_t buffer_border(const Buffer *b)
-{
-    return b->align > SHARED_BORDER ? b->align : SHARED_BORDER;
-}
-
-static bool to_border(int64_t *n, int64_t border)
-{
-    if (!checked_add(*n, border - 1, n))
-        return false;
-    *n = *n / border * border;
-    return true;
-}
-
-static bool add_shared(void *user, const Stmt *s)
-{
-    Shared *x = user;
-    int64_t elems, origin, bytes;
-
-    if (s->kind != STMT_ALLOC || s->u.buffer->scope != SCOPE_SHARED)
-        return true;
-    if (!to_border(&x->bytes, buffer_border(s->u.buffer)) ||
-        !buffer_size(x->c, s->u.buffer, &elems, &origin) ||
-        !checked_mul(elems, dtype_bytes(s->u.buffer->dtype), &bytes) ||
-        !checked_add(x->bytes, bytes, &x->bytes) || !to_border(&x->bytes, SHARED_BORDER))
-        x->bytes = INT64_MAX;
-    return true;
-}
-
-static bool note_border(void *user, const Stmt *s)
-{
-    int64_t *border = user;
-
-    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
-        buffer_border(s->u.buffer) > *border)
-        *border = buffer_border(s->u.buffer);
-    return true;
-}
-
-int64_t func_shared_border(const Func *f)
-{
-    int64_t border = SHARED_BORDER;
-
-    stmt_visit(f->body, &(TirVisit){.user = &border, .enter = note_border});
-    return border;
-}
-
-int64_t func_shared_bytes(Ctx *c, const Func *f)
-{
-    Shared x = {c, 0};
-
-    stmt_visit(f->body, &(TirVisit){.user = &x, .enter = add_shared});
-    return x.bytes;
-}
-
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs)
 {
     TirModule *m = NEW(c->arena, TirModule);

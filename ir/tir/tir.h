@@ -504,7 +504,15 @@ int64_t buffer_border(const Buffer *b);
 int64_t func_shared_border(const Func *f);
 /* ... and bytes that a block shares, each array from a border on; INT64_MAX: what it allocates has
  * no constant size, or too many. */
-int64_t          func_shared_bytes(Ctx *c, const Func *f);
+int64_t func_shared_bytes(Ctx *c, const Func *f);
+/* Of a buffer that has a place: where it begins, in bytes. */
+int64_t shared_offset(const Buffer *b);
+/* They have cells in the same memory. */
+bool shared_overlap(Ctx *c, const Buffer *a, const Buffer *b);
+/* How much memory all take where those that are not in use at the same time lie in the same;
+ * INT64_MAX: not known.  `instead`: buffer id -> one whose size counts in its place, or NULL.
+ * `places`: gets buffer id -> the mark `place`, or NULL. */
+int64_t          shared_places(Ctx *c, const Func *f, const Map *instead, Map *places);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 /* The same functions with these data. */
 const TirModule *tirmod_data(Ctx *c, const TirModule *m, uint32_t n, const Data *data);

@@ -262,11 +262,12 @@ static bool within_limits(Ctx *c, const Func *f)
 {
     const Target *t = f->target;
     const Idx    *axis[AXIS_COUNT];
-    int64_t       threads = 1, shared = func_shared_bytes(c, f), n;
+    int64_t       threads = 1, shared, n;
     uint32_t      buffers = 0, args;
 
     if (!t || !t->host)
         return true;
+    shared = t->shared_overlaid ? shared_places(c, f, NULL, NULL) : func_shared_bytes(c, f);
     for (uint32_t i = 0; i < f->nparams; i++)
         buffers += f->params[i].buffer != NULL;
     args = f->nparams + buffers; /* their offsets */

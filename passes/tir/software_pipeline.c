@@ -272,6 +272,8 @@ static bool make_room(Loop *x)
             all += bytes_of(x->c, to) - bytes_of(x->c, b);
             map_put(x->tile, b->id, (void *)(uintptr_t)to);
         }
+        if (t && t->shared_overlaid)
+            all = shared_places(x->c, x->f, x->tile, NULL);
         if (!t || !t->host || all <= t->shared_bytes)
             return true;
     }

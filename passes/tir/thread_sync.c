@@ -268,8 +268,11 @@ static bool meets(const Sync *x, const Touches *before, const Touches *now)
     for (uint32_t i = 0; i < before->at.n; i++)
         for (uint32_t k = 0; k < now->at.n; k++) {
             const Touch *a = &before->at.at[i], *b = &now->at.at[k];
-            if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(x, a, b) &&
-                !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b)))
+            if (!(a->written || b->written) || !shared_overlap(x->c, a->buffer, b->buffer))
+                continue;
+            if (a->buffer != b->buffer ||
+                (!other_cells(x, a, b) &&
+                 !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b))))
                 return true;
         }
     return false;

@@ -63,7 +63,7 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
     return device_mma_fits(t) && threads <= limit_gpu_tile_threads(m) &&
            device_mma_regs(m, t) <= limit_gpu_tensor_regs(m) &&
            (t->group ? 1 : 2) * threads * device_mma_regs(m, t) <= m->unit_regs &&
-           device_mma_bytes(t) <= m->shared_bytes;
+           device_mma_bytes(m, t) <= m->shared_bytes;
 }
 
 /* No side is twice as long as what there is. */
