@@ -13,9 +13,11 @@ enum { AMONG_EQUALS = 64 };
  * each (machine code: 9 and 17 a number of ResNet-50's convolutions). */
 enum { COPIED = 9, GATHERED = 17 };
 
-/* Threads of a warp; cells of a thread whose loads come before its stores; bytes of a sum; banks of
+/* Threads of a warp; cells of a thread whose loads come before its stores, of sums alone and where
+ * something is added, which memory brings (with 16 of residuals 8 KB are on their way to a core,
+ * which an H100 takes 1,300 cycles for: 141 us where memory needs 70); bytes of a sum; banks of
  * shared memory, of which rows begin in others, so far on. */
-enum { LANES = 32, AT_ONCE = 16, SUM = 4, BANKS = 32, APART = 8 };
+enum { LANES = 32, AT_ONCE = 16, ADDED = 32, SUM = 4, BANKS = 32, APART = 8 };
 
 /* Columns of an instruction, which a thread has a pair of; its rows; bytes of the sum. */
 enum { COLUMNS = 8, PAIR = 2, ROWS = 16, STEPS = 32 };
@@ -52,7 +54,8 @@ int64_t device_mma_staged(const DeviceTile *t)
 
 int64_t device_mma_places(const DeviceTile *t)
 {
-    int64_t n = AT_ONCE / t->staged, rounds = t->tm * t->tn / LANES / t->staged;
+    int64_t n = (t->added_bytes ? ADDED : AT_ONCE) / t->staged,
+            rounds = t->tm * t->tn / LANES / t->staged;
 
     while (rounds % n)
         n--;
@@ -65,13 +68,16 @@ static int64_t staged_bytes(const DeviceTile *t)
     return t->staged ? t->bm * ((t->bn + BANKS - 1 - APART) / BANKS * BANKS + APART) * SUM : 0;
 }
 
+/* Sums take the place of panels where parts of shared memory may overlap; by instructions of one
+ * warp tiles are those for which there is room beside each other: larger ones leave a thread no
+ * register (ptxas, sm_80: 192x64 by 128 threads spills). */
 int64_t device_mma_bytes(const Machine *m, const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1, sums = staged_bytes(t);
     int64_t panels = stages * (t->bm + t->bn) * t->chunk * t->bytes;
     int64_t larger = panels > sums ? panels : sums;
 
-    return m->overlaid && larger > limit_gpu_apart(m) ? larger : panels + sums;
+    return m->overlaid && t->group && larger > limit_gpu_apart(m) ? larger : panels + sums;
 }
 
 /* What is copied by registers, ahead, is there with where it comes from.  On a side that is no

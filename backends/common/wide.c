@@ -15,7 +15,7 @@
  * bit changes. */
 #include "backends/common/plain.h"
 
-enum { BORDER = 16, MOST_LANES = 4, MOST_GROUPS = 4, MOST_WIDE = 64 };
+enum { BORDER = 16, MOST_LANES = 4, MOST_GROUPS = 8, MOST_PAIRS = 4, MOST_WIDE = 256 };
 
 bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes)
 {
@@ -259,7 +259,7 @@ static uint32_t find_groups(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
 {
     uint32_t count = 0, at = 0;
 
-    while (count < MOST_GROUPS &&
+    while (count < (count && g->lanes == 2 ? MOST_PAIRS : MOST_GROUPS) &&
            find_group(x, n - at, s + at, count ? g->lanes : MOST_LANES, &g[count]) &&
            g[count].lanes == g->lanes && g[count].first->buffer == g->first->buffer &&
            choice_of(1, &g[count]) == choice_of(1, g))
