@@ -104,3 +104,80 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a)
                     }
     return best;
 }
+
+/* ---- by instructions of warps ---------------------------------------------------------------------- */
+
+enum { HALF = 2, ACROSS = 8, TALL = 16 }; /* bytes of an operand; an instruction's columns, rows */
+
+/* Columns of the results, in whole instructions. */
+static int64_t result_columns(const DeviceAttention *a)
+{
+    return (a->e + ACROSS - 1) / ACROSS * ACROSS;
+}
+
+/* Queries, a chunk of keys and of values, and exponentials as they are multiplied; scores and
+ * results. */
+static double warp_bytes(const DeviceAttention *a)
+{
+    enum { OF_ROW = 8, PIECE = 8, ASIDE = 4 };
+    int64_t columns = result_columns(a), results = a->n > a->chunk ? columns : 2 * columns;
+    int64_t row = row_across(a->rows, ASIDE);
+
+    return (double)(HALF *
+                        ((a->rows + a->chunk) * (a->k + PIECE) + (a->rows + columns) * a->chunk) +
+                    a->bytes * (row * (a->chunk + results) + a->rows * OF_ROW));
+}
+
+double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
+{
+    enum { SOFTMAX = 18, UPDATE = 4, MEETINGS = 8, ROW_STEP = 8, TURNED = 9, WIDE = 8 };
+    enum { NUMBERS = 5, PASSES = 2, LANES = 32 };
+    int64_t columns = result_columns(a), most = a->chunk > columns ? a->chunk : columns;
+    int64_t threads = a->tm ? a->rows / a->tm * m->warp : 0;
+    int64_t regs = (a->tm * most + (a->tm + most) * ACROSS) / m->warp + DEVICE_OTHER_REGS;
+    double  bytes = warp_bytes(a);
+
+    if (!threads || a->rows % a->tm || threads > limit_gpu_tile_threads(m) || a->rows > a->m ||
+        regs > limit_gpu_tensor_regs(m) || threads * regs > m->unit_regs ||
+        bytes > (double)m->shared_bytes)
+        return NAN;
+    double rows = (double)a->rows, chunk = (double)a->chunk, k = (double)a->k;
+    double e = (double)columns, warps = rows / (double)a->tm, cells = rows * chunk;
+    double here = ceil((double)a->heads * ceil((double)a->m / rows) / (double)m->units);
+    double held = fmin(device_blocks_held(m, (double)threads, (double)regs, bytes), here);
+
+    /* Of a chunk: the matrix unit; what warps load of both sides of both products, numbers of the
+     * softmax and results in shared memory; instructions, of values a number at a time. */
+    double unit = cells * (k + e) / (double)m->tensor_macs;
+    double sides = warps * HALF * ((double)(a->tm + a->chunk) * k + ((double)a->tm + e) * chunk);
+    double numbers = (NUMBERS * cells + PASSES * rows * e) * (double)a->bytes;
+    double moved = chunk * (k + (double)a->e) * HALF;
+    double shared = (sides + numbers + moved) / m->shared_rate;
+    double issued = cells * SOFTMAX + chunk * (double)a->e * TURNED +
+                    chunk * k * DEVICE_COPY / WIDE + rows * e * UPDATE;
+    double work =
+        fmax(fmax(unit, shared), fmax(issued / (double)m->unit_macs, moved / m->unit_rate));
+    /* A thread takes its scores of a row one by one, for the maximum and for the sum. */
+    double waits =
+        2 * m->unit_wait + MEETINGS * DEVICE_MEET + 2 * (double)a->tm * chunk / LANES * ROW_STEP;
+    double own =
+        fmax(unit * fmax(1, (double)(m->unit_issue / m->warp) / warps), issued / (double)threads);
+    double rounds = ceil((double)a->n / chunk), start = rows * k * HALF / m->unit_rate;
+    return ceil(here / held) *
+           (rounds * fmax(held * work, waits + fmax(work, own)) + held * start + 2 * m->unit_wait);
+}
+
+DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a)
+{
+    DeviceAttention best = a;
+    double          least = INFINITY;
+
+    best.rows = 0;
+    for (a.tm = TALL; a.tm <= limit_gpu_tensor_side(m); a.tm *= 2)
+        for (a.rows = a.tm; a.rows <= limit_gpu_tensor_side(m); a.rows *= 2) {
+            double cycles = device_attention_warp_cycles(m, &a);
+            if (cycles < least)
+                least = cycles, best = a;
+        }
+    return best;
+}

@@ -438,6 +438,9 @@ int64_t device_attention_width(const Machine *m, const DeviceAttention *a);
 double device_attention_cycles(const Machine *m, const DeviceAttention *a);
 /* The best by that, of those with this chunk; 0: of all.  rows is 0 if there is none. */
 DeviceAttention device_attention_best(const Machine *m, DeviceAttention a);
+/* The same by instructions of warps, of operands of 16 bits: a warp has tm rows of all columns. */
+double          device_attention_warp_cycles(const Machine *m, const DeviceAttention *a);
+DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a);
 
 /* ---- device_mma.c ---------------------------------------------------------------------------- */
 

@@ -236,7 +236,7 @@ static bool find_fold(const Accesses *a, Fold *f)
     const Buffer *b = a->b;
     int64_t       n;
 
-    if (a->escapes || b->halo || b->stride || b->alias || b->pitch)
+    if (a->escapes || b->halo || b->stride || b->alias)
         return false;
     for (uint32_t i = 0; i < a->seq.n; i++) {
         *f = (Fold){.loop = a->seq.at[i]};

@@ -12,19 +12,14 @@
  *
  * Scores and results lie in shared memory with the cells of a row across: threads along x have
  * neighbouring rows, so they come to neighbouring banks; those along y have keys or columns.  Rows,
- * keys and columns that no tile divides are computed and not used. */
+ * keys and columns that no tile divides are computed and not used.
+ *
+ * Where the target has instructions of warps for the operands' numbers, of 16 bits, and they are
+ * estimated to be quicker, both products are made by these (attention_warps.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct {
-    DeviceAttention a;           /* its sizes and the chunk are given */
-    int64_t         x, y;        /* threads */
-    int64_t         quad;        /* numbers that a thread loads at a time */
-    int64_t         once, times; /* columns that a thread has side by side, and how often */
-    int64_t         written;     /* rounds of a sum that are written out */
-} AttentionPlan;
 
 /* What a round of the scan is made of, and what is before and behind it, in order. */
 static const char *const stages[] = {"max.init", "sum.init", "total.init", "score", "masked",
@@ -41,16 +36,12 @@ static void note(const Machine *m, Candidates *k, const DeviceAttention *a, int6
         candidate(k, v0, v1, cycles);
 }
 
-static void decide_attention(Sched *s, void *plan)
+static void decide_cells(Sched *s, const Machine *machine, AttentionPlan *p, DeviceAttention a)
 {
-    AttentionPlan  *p = plan;
-    Machine         m = machine_of(s->target);
-    DeviceAttention a = device_attention_best(&m, p->a), t;
+    const Machine   m = *machine;
+    DeviceAttention t;
     Candidates      rows = candidates(s), cells = candidates(s), parts = candidates(s);
 
-    p->a.rows = a.rows;
-    if (!a.rows)
-        return;
     for (t = a; t.rows >= t.tm; t.rows /= 2)
         note(&m, &rows, &t, t.rows, 0);
     a.rows = pick_factor(s, "rows", &rows);
@@ -72,28 +63,77 @@ static void decide_attention(Sched *s, void *plan)
     p->times = device_attention_columns(&m, &a);
     p->once = p->times < p->quad ? p->times : p->quad;
     p->times /= p->once;
+}
+
+/* Who multiplies: a thread its cells, or the threads of a warp together. */
+enum { THREAD, WARP };
+static const char *const unit_words[] = {"thread", "warp"};
+
+static bool decide_unit(Sched *s, const Machine *m, const DeviceAttention *thread,
+                        const DeviceAttention *warp)
+{
+    Candidates units = candidates(s);
+
+    if (thread->rows)
+        candidate(&units, THREAD, 0, device_attention_cycles(m, thread));
+    if (warp->rows)
+        candidate(&units, WARP, 0, device_attention_warp_cycles(m, warp));
+    return pick_order(s, "unit", &units, unit_words) == WARP;
+}
+
+static void decide_attention(Sched *s, void *plan)
+{
+    AttentionPlan  *p = plan;
+    Machine         m = machine_of(s->target);
+    DeviceAttention a = device_attention_best(&m, p->a), b = {0};
+
     p->written = limit_gpu_written(&m);
+    if (p->instruction)
+        b = device_attention_warp_best(&m, p->a);
+    if (b.rows && decide_unit(s, &m, &a, &b)) {
+        decide_warps(s, &m, p);
+        return;
+    }
+    p->z = 0;
+    p->a.rows = a.rows;
+    if (a.rows)
+        decide_cells(s, &m, p, a);
 }
 
 /* ---- who does what ------------------------------------------------------------------------------- */
 
-/* The stage's loop over rows.  Those behind it have theirs no more: stages are arranged from the
- * last to the first. */
-static const char *rows_of(const Sched *s, const char *stage)
+const char *attention_rows(const Sched *s, const char *stage, bool behind)
 {
     uint32_t i = 0;
 
     while (strcmp(stages[i], stage) != 0)
         i++;
-    return arena_printf(s->c->scratch, "mi#%u", i);
+    return arena_printf(s->c->scratch, "mi#%u", i + behind);
+}
+
+void attention_threads(Sched *s, const char *b, const char *loop, int64_t rounds, const char *inner,
+                       const AttentionPlan *p)
+{
+    const int64_t warp = p->x * p->y;
+    const char   *z = p->z ? arena_printf(s->c->scratch, "%%%s.z, ", b) : "";
+
+    if (p->z)
+        step(s, "split %%%s by %lld -> %%%s.z, %%%s.l", loop,
+             (long long)(rounds < warp ? rounds : warp), b, b);
+    step(s, "split %%%s by %lld -> %%%s.y, %%%s.x",
+         p->z ? arena_printf(s->c->scratch, "%s.l", b) : loop, (long long)p->x, b, b);
+    if (inner)
+        step(s, "reorder %s%%%s.y, %%%s.x, %%%s.%s", z, b, b, b, inner);
+    if (p->z)
+        step(s, "bind %%%s.z threadIdx.z", b);
+    step(s, "bind %%%s.y threadIdx.y", b);
+    step(s, "bind %%%s.x threadIdx.x", b);
 }
 
 /* A number a row: a thread each. */
 static void row_a_thread(Sched *s, const char *b, const AttentionPlan *p)
 {
-    step(s, "split %%%s by %lld -> %%%s.y, %%%s.x", rows_of(s, b), (long long)p->x, b, b);
-    step(s, "bind %%%s.y threadIdx.y", b);
-    step(s, "bind %%%s.x threadIdx.x", b);
+    attention_threads(s, b, attention_rows(s, b, false), p->a.rows, NULL, p);
     if (!sched_block(s, b) || !sched_block(s, b)->u.block.nreduce)
         return;
     step(s, "cache_write %s reg at %%%s.x", b, b);
@@ -104,7 +144,8 @@ static void row_a_thread(Sched *s, const char *b, const AttentionPlan *p)
 static void cell_a_thread(Sched *s, const char *b, const char *column, bool by_rows,
                           const AttentionPlan *p)
 {
-    const char *rows = rows_of(s, b);
+    const char *rows = attention_rows(s, b, false);
+    int64_t     threads = p->x * p->y * (p->z ? p->z : 1);
 
     if (by_rows)
         step(s, "reorder %%%s.%s, %%%s", b, column, rows);
@@ -112,11 +153,8 @@ static void cell_a_thread(Sched *s, const char *b, const char *column, bool by_r
         step(s, "fuse %%%s.%s, %%%s -> %%%s.c", b, column, rows, b);
     else
         step(s, "fuse %%%s, %%%s.%s -> %%%s.c", rows, b, column, b);
-    step(s, "split %%%s.c by %lld tail=if -> %%%s.r, %%%s.f", b, (long long)(p->x * p->y), b, b);
-    step(s, "split %%%s.f by %lld -> %%%s.y, %%%s.x", b, (long long)p->x, b, b);
-    step(s, "reorder %%%s.y, %%%s.x, %%%s.r", b, b, b);
-    step(s, "bind %%%s.y threadIdx.y", b);
-    step(s, "bind %%%s.x threadIdx.x", b);
+    step(s, "split %%%s.c by %lld tail=if -> %%%s.r, %%%s.f", b, (long long)threads, b, b);
+    attention_threads(s, b, arena_printf(s->c->scratch, "%s.f", b), threads, "r", p);
 }
 
 /* Cells of a product in a thread's registers, `once` columns side by side. */
@@ -127,7 +165,8 @@ static void cells_a_thread(Sched *s, const char *b, const char *column, int64_t 
 
     if (sched_loop_extent(s, arena_printf(s->c->scratch, "%s.%s", b, sum), &part))
         part = part < p->a.part ? part : p->a.part;
-    step(s, "split %%%s by %lld -> %%%s.mt, %%%s.mr", rows_of(s, b), (long long)p->a.tm, b, b);
+    step(s, "split %%%s by %lld -> %%%s.mt, %%%s.mr", attention_rows(s, b, false),
+         (long long)p->a.tm, b, b);
     step(s, "split %%%s.%s by %lld tail=if -> %%%s.nh, %%%s.ni", b, column,
          (long long)(p->y * once), b, b);
     step(s, "split %%%s.ni by %lld -> %%%s.nt, %%%s.nr", b, (long long)once, b, b);
@@ -163,7 +202,8 @@ typedef struct {
     const BlockData *b;
     const Buffer    *skip[2];
     const Buffer    *found;
-    bool             along_sum; /* its last index is of the sum, or of the block's iterator k */
+    const char      *sum;       /* an iterator, */
+    bool             along_sum; /* and whether its last index is of that */
 } Load;
 
 static void find_load(void *user, const Prim *p)
@@ -175,15 +215,16 @@ static void find_load(void *user, const Prim *p)
         return;
     l->found = p->u.load.buffer;
     for (uint32_t i = 0; i < l->b->nspatial + l->b->nreduce && p->u.load.n; i++)
-        if (!strcmp(l->b->iter[i]->name, "k"))
+        if (!strcmp(l->b->iter[i]->name, l->sum))
             l->along_sum = idx_uses(p->u.load.index[p->u.load.n - 1], l->b->iter[i]);
 }
 
-/* The tensor that a block loads, other than these two, and whether it lies along k. */
-static Load load_of(const Sched *s, const char *block, const Buffer *a, const Buffer *b)
+/* The tensor that a block loads, other than these two, and whether it lies along the sum. */
+static Load load_of(const Sched *s, const char *block, const char *sum, const Buffer *a,
+                    const Buffer *b)
 {
     const Stmt *at = sched_block(s, block);
-    Load        l = {.b = &at->u.block, .skip = {a, b}};
+    Load        l = {.b = &at->u.block, .skip = {a, b}, .sum = sum};
 
     prim_visit(at->kids[at->nkids - 1]->u.store.value,
                &(TirVisit){&l, NULL, NULL, find_load, NULL});
@@ -199,8 +240,8 @@ static const Buffer *tensor_of(const Sched *s, const char *block)
 
 static void scores(Sched *s, const AttentionPlan *p)
 {
-    Load queries = load_of(s, "score", tensor_of(s, "score"), tensor_of(s, "keys")),
-         keys = load_of(s, "keys", NULL, NULL);
+    Load queries = load_of(s, "score", "k", tensor_of(s, "score"), tensor_of(s, "keys")),
+         keys = load_of(s, "keys", "k", NULL, NULL);
 
     cells_a_thread(s, "score", "j", p->a.tn, "k", p);
     step(s, "reverse_compute_at masked %%score.mt");
@@ -278,8 +319,10 @@ void sched_gpu_attention(Sched *s)
 
     if (sched_block(s, "prod") && sched_block(s, "out"))
         follow = only_follower(s, "out", &alone);
-    if (alone && find_sizes(s, &heads, &p.a))
+    if (alone && find_sizes(s, &heads, &p.a)) {
+        p.instruction = attention_instruction(s, &p.a, &p.type);
         sched_decide(s, decide_attention, &p);
+    }
     if (s->refusal)
         return;
     if (!p.a.rows) {
@@ -287,16 +330,20 @@ void sched_gpu_attention(Sched *s)
         return;
     }
     uint32_t n = sched_blocks(s, names, MAX_BLOCKS);
-    Load     queries = load_of(s, "score", tensor_of(s, "score"), tensor_of(s, "keys"));
+    Load     queries = load_of(s, "score", "k", tensor_of(s, "score"), tensor_of(s, "keys"));
     for (uint32_t i = 0; i < n && strcmp(names[i], stages[0]) != 0; i++)
         if (strcmp(names[i], "keys") != 0 && strcmp(names[i], "values") != 0 &&
             strcmp(names[i], queries.found->name) != 0)
             try_step(s, "compute_inline %s", names[i]);
     try_step(s, "contract score");
     try_step(s, "contract prod");
-    rows_last(s, "masked");
-    rows_last(s, "exp");
-    rows_last(s, "total");
+    if (p.z) {
+        attention_warp_layouts(s, &p);
+    } else {
+        rows_last(s, "masked");
+        rows_last(s, "exp");
+        rows_last(s, "total");
+    }
     step(s, "split %%m by %lld tail=if -> %%mb, %%mi", (long long)p.a.rows);
     step(s, "distribute %%mi");
     loops_add(s, &heads, "mb");
@@ -306,16 +353,33 @@ void sched_gpu_attention(Sched *s)
     cell_a_thread(s, "out", "e", false, &p);
     if (follow)
         step(s, "reverse_compute_at %s %%out.x", follow);
-    results(s, &p);
+    if (p.z)
+        attention_warp_results(s, &p, load_of(s, "values", "n", NULL, NULL).along_sum);
+    else
+        results(s, &p);
     row_a_thread(s, "sum", &p);
-    row_a_thread(s, "part", &p);
-    cell_a_thread(s, "exp", "j", true, &p);
+    if (p.z)
+        attention_warp_reduction(s, "part", &p);
+    else
+        row_a_thread(s, "part", &p);
+    if (p.z)
+        attention_warp_exp(s, &p);
+    else
+        cell_a_thread(s, "exp", "j", true, &p);
     row_a_thread(s, "keep", &p);
     row_a_thread(s, "max", &p);
-    row_a_thread(s, "top", &p);
-    scores(s, &p);
+    if (p.z)
+        attention_warp_reduction(s, "top", &p);
+    else
+        row_a_thread(s, "top", &p);
+    if (p.z)
+        attention_warp_scores(s, &p, queries.found->name, queries.along_sum,
+                              load_of(s, "keys", "k", NULL, NULL).along_sum);
+    else
+        scores(s, &p);
     cell_a_thread(s, "total.init", "e", true, &p);
     row_a_thread(s, "sum.init", &p);
     row_a_thread(s, "max.init", &p);
-    step(s, "inplace %%masked -> %%exp");
+    if (!p.z)
+        step(s, "inplace %%masked -> %%exp");
 }

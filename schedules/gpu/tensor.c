@@ -43,9 +43,7 @@ typedef struct {
     bool        wide;   /* both sides come 16 bytes at a time; no tile where they do not */
 } TensorPlan;
 
-/* The instruction for these types that the target has, of one warp or of four; NULL: none. */
-static const char *instruction_of(Ctx *c, const Target *target, DType rows, DType columns,
-                                  bool group)
+const char *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
         const Intrin *row = intrin_of(c, (IntrinId)id);
@@ -471,8 +469,8 @@ bool tensor_product(Sched *s, const Product *p)
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
     const DType    r = row->tensor->dtype, c = column->tensor->dtype;
     Sched          was = *s;
-    TensorPlan     plan = {.instruction = instruction_of(s->c, s->target, r, c, false),
-                           .group = instruction_of(s->c, s->target, r, c, true)};
+    TensorPlan     plan = {.instruction = gpu_instruction(s->c, s->target, r, c, false),
+                           .group = gpu_instruction(s->c, s->target, r, c, true)};
 
     if (!plan.instruction || p->group || p->first)
         return false;
@@ -510,7 +508,7 @@ bool tensor_product(Sched *s, const Product *p)
 
 int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum)
 {
-    bool has = sum.bits == 32 && instruction_of(c, c->target, data, weight, false);
+    bool has = sum.bits == 32 && gpu_instruction(c, c->target, data, weight, false);
 
     return has ? STEPS / (int64_t)dtype_bytes(data) : 0;
 }
@@ -547,7 +545,7 @@ double gpu_conv_cycles(Ctx *c, const GpuConv *w)
         return gpu_tile_cycles(&m, d.t);
     d.most = limit_gpu_tensor_bytes(&m) / d.t.bytes;
     double least = least_cycles(&m, d, false);
-    return instruction_of(c, c->target, w->data, w->weight, true)
+    return gpu_instruction(c, c->target, w->data, w->weight, true)
                ? fmin(least, least_cycles(&m, d, true))
                : least;
 }

@@ -376,6 +376,28 @@ static inline const TeFunc *running(long long n, long long m)
     return te_parse(c, "running.te", (Bytes){(const uint8_t *)text, strlen(text)});
 }
 
+/* Each row of a tensor is made of the row before. */
+static inline const TeFunc *row_by_row(const char *row)
+{
+    const char *text = arena_printf(
+        arena,
+        "te @rows(%%x: f32[2,3]) -> (%%s) {\n  scan k<4 {\n    %%s[0<5,j<3]: f32 = 1.0\n"
+        "    each {\n      %%s[k+1<5,j<3]: f32 = %s\n    }\n  }\n}\n",
+        row);
+
+    return te_parse(c, "rows.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
+/* The last cell reads less than the others. */
+static inline const TeFunc *last_cell(void)
+{
+    static const char text[] = "te @last(%x: f32[3,2]) -> (%s) {\n"
+                               "  %v[j<3,k<2]: f32 = %x[j,k] * 2.0\n"
+                               "  %s[j<3]: f32 = select(j < 2, %v[j,0] + %v[j,1], %v[j,0])\n}\n";
+
+    return te_parse(c, "last.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
 typedef struct {
     const char *loop[200], *block[64], *tensor[64];
     uint32_t    nloops, nblocks, ntensors;

@@ -208,6 +208,30 @@ static const char *const products[] = {
     "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
 };
 
+/* Attention whose products are made by instructions of warps: several heads that lie behind rows,
+ * rows and keys that no tile divides, masks of numbers and of truths, columns that are no power of
+ * two or no multiple of an instruction's; keys that lie the other way round. */
+static const char *const heads[] = {
+    "fn @main(%q: Tensor[(1, 96, 3, 64), f32], %k: Tensor[(1, 150, 3, 64), f32],\n"
+    "         %v: Tensor[(1, 150, 3, 64), f32], %m: Tensor[(1, 1, 1, 150), f32]) {\n"
+    "  %0 = transpose(%q, axes=[0, 2, 1, 3]);\n"
+    "  %1 = transpose(%k, axes=[0, 2, 3, 1]);\n"
+    "  %2 = transpose(%v, axes=[0, 2, 1, 3]);\n"
+    "  %3 = add(multiply(nn.batch_matmul(%0, %1, transpose_b=false), 0.125), %m);\n"
+    "  transpose(nn.batch_matmul(nn.softmax(%3), %2, transpose_b=false), axes=[0, 2, 1, 3])\n}\n",
+    "fn @main(%q: Tensor[(2, 40, 32), f32], %k: Tensor[(2, 75, 32), f32],\n"
+    "         %v: Tensor[(2, 75, 20), f32], %o: Tensor[(40, 75), f32]) {\n"
+    "  %0 = nn.softmax(where(less(%o, 0.9), nn.batch_matmul(%q, %k), -5.0));\n"
+    "  nn.batch_matmul(%0, %v, transpose_b=false)\n}\n",
+    "fn @main(%q: Tensor[(2, 64, 80), f32], %k: Tensor[(2, 80, 96), f32],\n"
+    "         %v: Tensor[(2, 96, 80), f32]) {\n"
+    "  %0 = nn.softmax(multiply(nn.batch_matmul(%q, %k, transpose_b=false), 0.125));\n"
+    "  nn.batch_matmul(%0, %v, transpose_b=false)\n}\n",
+    "fn @main(%x: Tensor[(1, 300, 48), f32]) {\n"
+    "  %0 = nn.softmax(nn.batch_matmul(%x, %x));\n"
+    "  nn.batch_matmul(%0, %x, transpose_b=false)\n}\n",
+};
+
 /* Products by instructions of four warps, where the target has these: tiles over both edges; a
  * batch, one side of which passes registers; channels in blocks, borders and a residual. */
 static const char *const groups[] = {
@@ -365,6 +389,11 @@ int main(int argc, char **argv)
             warps = i % 2 ? "cuda -arch=sm_87" : "cuda"; /* with few cores: larger tiles */
             if (level || i % 2 == 0)
                 check_network(products[i / 2]);
+        }
+        for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(heads); i++) {
+            warps = i % 2 ? "cuda -arch=sm_90" : "cuda";
+            if (level || i % 2 == 0)
+                check_network(heads[i / 2]);
         }
         warps = NULL;
         for (uint32_t i = 0; i < op_table.n; i++)

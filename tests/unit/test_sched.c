@@ -428,6 +428,10 @@ static const Case cases[] = {
     {'t', "", "inplace %pre -> %pad", "%pre and %pad are not alike"},
     {'m', "", "set_scope %a private", "%a is a parameter"},
     {'m', "", "set_scope %mm private", NULL},
+    {'m', "", "narrow %a type=f16", "%a is a parameter"},
+    {'m', "", "narrow %mm type=f16", "'mm' sums in %mm"},
+    {'m', "", "narrow %bias type=f64", "%bias is of f32"},
+    {'m', "", "narrow %bias type=f16", NULL},
     {'m', "", "storage_align %a dim=0 by 32 offset=16", "%a is a parameter"},
     {'m', "", "storage_align %mm dim=0 by 32 offset=16", NULL},
     {'m', "", "prefetch %b by 0", "bytes up to 65536"},
@@ -491,28 +495,6 @@ static const Case cases[] = {
     {'m', "outline %mm.n -> @a", "outline %mm.m -> @b", "%mm.n inside is outlined"},
     {'m', "", "outline %mm.n -> @a", NULL},
 };
-
-/* Each row of a tensor is made of the row before. */
-static const TeFunc *row_by_row(const char *row)
-{
-    const char *text = arena_printf(
-        arena,
-        "te @rows(%%x: f32[2,3]) -> (%%s) {\n  scan k<4 {\n    %%s[0<5,j<3]: f32 = 1.0\n"
-        "    each {\n      %%s[k+1<5,j<3]: f32 = %s\n    }\n  }\n}\n",
-        row);
-
-    return te_parse(c, "rows.te", (Bytes){(const uint8_t *)text, strlen(text)});
-}
-
-/* The last cell reads less than the others. */
-static const TeFunc *last_cell(void)
-{
-    static const char text[] = "te @last(%x: f32[3,2]) -> (%s) {\n"
-                               "  %v[j<3,k<2]: f32 = %x[j,k] * 2.0\n"
-                               "  %s[j<3]: f32 = select(j < 2, %v[j,0] + %v[j,1], %v[j,0])\n}\n";
-
-    return te_parse(c, "last.te", (Bytes){(const uint8_t *)text, strlen(text)});
-}
 
 static void test_cases(void)
 {
