@@ -43,9 +43,17 @@ static bool see_store(void *user, const Stmt *s)
 
     if (s->kind == STMT_STORE && is_extreme(d->value))
         map_put(seen->extreme, d->buffer->id, seen);
-    if (s->kind == STMT_STORE && (!chooses(d->value) || d->mask))
+    if (s->kind == STMT_STORE && (!chooses(d->value) || d->mask || d->value->dtype.lanes > 1))
         map_put(seen->other, d->buffer->id, seen);
     return true;
+}
+
+static void see_load(void *user, const Prim *p)
+{
+    Seen *seen = user;
+
+    if (p->kind == PRIM_LOAD && p->dtype.lanes > 1)
+        map_put(seen->other, p->u.load.buffer->id, seen);
 }
 
 typedef struct {
@@ -166,7 +174,7 @@ const Func *plain_halves(Ctx *c, const Func *f)
     Keep   k = {c, {map_new(c->scratch), map_new(c->scratch)}, &h};
     TirMap m = {.user = &h, .prim = half_prim, .stmt = half_stmt};
 
-    stmt_visit(f->body, &(TirVisit){.user = &k.seen, .enter = see_store});
+    stmt_visit(f->body, &(TirVisit){.user = &k.seen, .enter = see_store, .prim = see_load});
     stmt_visit(f->body, &(TirVisit){.user = &k, .enter = keep_register});
     return func_with_body(c, f, stmt_map(c, f->body, &m));
 }

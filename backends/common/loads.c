@@ -19,7 +19,7 @@ enum { BYTES = 16, MOST_LANES = 4 };
 typedef struct {
     const Prim *value; /* the load, or the choice around it */
     const Prim *load, *cond, *other;
-    uint32_t    first; /* statement that takes it */
+    uint32_t    first; /* statement that has it */
     bool        joined;
 } Cell;
 
@@ -30,6 +30,7 @@ typedef struct {
     const void *user;
     VEC(Cell) cells;
     Map *walked; /* prims that were looked at */
+    Map *taken;  /* prim's id -> the first statement that has it anywhere, plus 1 */
     Map *now;    /* prim's id -> what takes its place */
     VEC(const Buffer *) regs;
     const Stmt **before; /* what stands before each statement of the run, or NULL */
@@ -96,8 +97,20 @@ static uint32_t sure_kids(const Prim *p)
     return p->kind == PRIM_SELECT ? 1 : p->kind == PRIM_CASE ? 0 : p->nkids;
 }
 
-static void find_cells(Loads *l, const Prim *p, uint32_t at)
+/* In an arm, too: what takes the place of a cell stands before all that have it. */
+static void find_first(Loads *l, const Prim *p, uint32_t at)
 {
+    if (map_get(l->taken, p->id))
+        return;
+    map_put(l->taken, p->id, (void *)(uintptr_t)(at + 1));
+    for (uint32_t i = 0; i < p->nkids; i++)
+        find_first(l, p->kids[i], at);
+}
+
+static void find_cells(Loads *l, const Prim *p)
+{
+    const uint32_t at = (uint32_t)(uintptr_t)map_get(l->taken, p->id) - 1;
+
     if (map_get(l->walked, p->id))
         return;
     map_put(l->walked, p->id, l);
@@ -108,7 +121,7 @@ static void find_cells(Loads *l, const Prim *p, uint32_t at)
         vec_push(l->c->scratch, &l->cells,
                  ((Cell){p, p->kids[1], p->kids[0], p->kids[2], at, false}));
     for (uint32_t i = 0; i < sure_kids(p); i++)
-        find_cells(l, p->kids[i], at);
+        find_cells(l, p->kids[i]);
 }
 
 /* ---- those that become one ------------------------------------------------------------------------- */
@@ -204,12 +217,15 @@ static const Stmt *of_run(Loads *x, uint32_t n, const Stmt *const *s)
                       .has = x->has,
                       .user = x->user,
                       .walked = map_new(c->scratch),
+                      .taken = map_new(c->scratch),
                       .now = map_new(c->scratch),
                       .before = NEW_ARRAY(c->scratch, const Stmt *, n)};
     const Stmt **all = NEW_ARRAY(c->scratch, const Stmt *, 2 * n);
 
     for (uint32_t i = 0; i < n; i++)
-        find_cells(&l, s[i]->u.store.value, i);
+        find_first(&l, s[i]->u.store.value, i);
+    for (uint32_t i = 0; i < n; i++)
+        find_cells(&l, s[i]->u.store.value);
     for (uint32_t i = 0; i < l.cells.n; i++)
         join_cells(&l, &l.cells.at[i]);
     if (!l.regs.n)
