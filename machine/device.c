@@ -156,6 +156,13 @@ int64_t device_lanes(const Machine *m, int64_t bytes)
     return n < MOST ? n : MOST;
 }
 
+/* Until all cores have what a kernel reads once and writes of memory, beside what the cache holds.
+ */
+static double memory_cycles(const Machine *m, double bytes)
+{
+    return fmax(0, bytes - (double)m->device_cache) * m->device_ghz / m->device_ns;
+}
+
 double device_thread_cycles(const Machine *m, const DeviceThread *t)
 {
     /* Instructions until a thread knows its cells and where each tensor lies (machine code for
@@ -166,7 +173,9 @@ double device_thread_cycles(const Machine *m, const DeviceThread *t)
     double blocks = ceil((double)t->threads / block), here = ceil(blocks / (double)m->units);
     double held = fmin(here, device_blocks_held(m, block, REGISTERS, 1));
     double busy = fmax(issued / (double)m->unit_issue, t->lines / m->shared_rate);
-    double moved = (double)t->threads * t->moved / m->unit_rate / (double)m->units;
+    double threads = (double)t->threads;
+    double moved = fmax(threads * t->moved / m->unit_rate / (double)m->units,
+                        memory_cycles(m, threads * t->once));
 
     return fmax(here * block * busy, moved) + ceil(here / held) * (m->unit_wait + issued);
 }
@@ -178,22 +187,32 @@ double device_launch_cycles(const Machine *m)
 
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
 {
-    enum { INSTRUCTIONS = 6, STEP = 8, LINE = 4 };
+    /* A load or store and what counts it; cycles of a step of a sum; numbers of a row that a thread
+     * keeps in registers from its first stage on.  A division or a function is a dozen instructions
+     * one after the other, and none of the next cell's begins before (machine code for sm_90). */
+    enum { ACCESS = 3, STEP = 8, KEPT = 32, CALL = 12, CALL_WAIT = 60, LINE = 4 };
     double block = (double)(threads > 1 ? threads : limit_gpu_threads(m)),
            own = block / (double)threads;
     double blocks = ceil((double)r->rows / own), cores = fmin(blocks, (double)m->units);
     double held = fmax(1, floor((double)m->unit_threads / block));
     double waves = ceil(blocks / (cores * held)), cells = (double)r->rows * (double)r->cells;
+    double lanes = threads > 1 ? (double)r->lanes : 1;
+    double each = ceil((double)r->cells / ((double)threads * lanes)) * lanes;
+    double stages = (double)r->stages, reads = threads > 1 && each <= KEPT ? 1 : stages;
 
     /* Threads that have a row each use a few bytes of every line that they load. */
     double apart = threads == 1 && r->along ? LINE : 1;
-    double issued = cells * INSTRUCTIONS / (double)m->unit_macs / cores;
-    double moved = cells * (double)r->bytes * apart / m->unit_rate / cores;
+    double issued = cells / (double)m->unit_issue / cores *
+                    (ACCESS * (reads + 1) / lanes + (double)r->work + CALL * (double)r->calls);
+    double bytes = (double)r->bytes * reads * apart + (double)r->stored;
+    double moved = cells * bytes / m->unit_rate / cores;
 
     /* Partial sums of a quarter of the threads are added up by some, then by all of them. */
     double parts = threads > 1 ? 2 * sqrt((double)threads) * STEP + 3 * DEVICE_MEET : 0;
-    double chain = ceil((double)r->cells / (double)threads) * STEP + m->unit_wait + parts;
-    return (double)r->stages * fmax(fmax(issued, moved), waves * chain);
+    double chain = each * (STEP * stages + CALL_WAIT * (double)r->calls) +
+                   (reads + 1) * m->unit_wait + stages * parts;
+    moved = fmax(moved, memory_cycles(m, cells * ((double)r->bytes + (double)r->stored)));
+    return fmax(fmax(issued, moved), (waves - 1) * chain) + chain;
 }
 
 int64_t device_turn_threads(const Machine *m, const DeviceTurn *t)
@@ -219,25 +238,26 @@ static double line_bytes(double bytes, double together, int64_t line)
 
 double device_turn_cycles(const Machine *m, const DeviceTurn *t)
 {
-    enum { REGISTERS = 32 };
-    bool    apart = !t->tile_up;
-    int64_t threads = apart ? limit_gpu_threads(m) : device_turn_threads(m, t);
-    int64_t shared = apart ? 1 : t->tile_on * (t->tile_up + 1) * t->bytes;
+    /* Instructions until a thread knows its cells and where both tensors lie (machine code for
+     * sm_90). */
+    enum { BEGIN = 40, REGISTERS = 32 };
+    int64_t threads = device_turn_threads(m, t);
+    int64_t shared = t->tile_on * (t->tile_up + 1) * t->bytes;
     double  cells = (double)(t->up * t->on * t->times), bytes = (double)t->bytes;
 
-    if (!threads || (!apart && shared > m->shared_bytes))
+    if (!threads || shared > m->shared_bytes)
         return NAN;
-    double blocks = apart ? ceil(cells / (double)threads)
-                          : (double)t->times * ceil((double)t->up / (double)t->tile_up) *
-                                ceil((double)t->on / (double)t->tile_on);
-    double made =
-        apart ? MADE * cells : blocks * (double)(t->tile_up * t->tile_on) * (DEVICE_COPY + MADE);
-    double moved = cells * (line_bytes(bytes, apart ? 1 : (double)t->tile_up, t->up) +
-                            line_bytes(bytes, apart ? (double)t->on : (double)t->tile_on, t->on));
+    double blocks = (double)t->times * ceil((double)t->up / (double)t->tile_up) *
+                    ceil((double)t->on / (double)t->tile_on);
+    double made = blocks * ((double)threads * BEGIN +
+                            (double)(t->tile_up * t->tile_on) * (DEVICE_COPY + MADE));
+    double moved = cells * (line_bytes(bytes, (double)t->tile_up, t->up) +
+                            line_bytes((double)t->stored, (double)t->tile_on, t->on));
     double held = device_blocks_held(m, (double)threads, REGISTERS, (double)shared);
     double cores = fmin(blocks, (double)m->units);
-    double wait = m->unit_wait + (apart ? 0 : DEVICE_MEET);
-    return fmax(made / (double)m->unit_issue, moved / m->unit_rate) / cores +
+    double wait = m->unit_wait + DEVICE_MEET;
+    return fmax(fmax(made / (double)m->unit_issue, moved / m->unit_rate) / cores,
+                memory_cycles(m, cells * (bytes + (double)t->stored))) +
            ceil(blocks / (cores * held)) * wait;
 }
 

@@ -387,26 +387,29 @@ double device_cells_cycles(const Machine *m, double cells, double macs, double b
 int64_t device_lanes(const Machine *m, int64_t bytes);
 /* A kernel of so many threads and tensors, whose threads do not wait for each other: what each
  * issues beside finding out which it is and where tensors lie, bytes of lines that its accesses
- * take, bytes that come from the caches of all cores or go there. */
+ * take, bytes that come from the caches of all cores or go there, and those of them that memory has
+ * once. */
 typedef struct {
     int64_t threads, tensors;
-    double  issued, lines, moved;
+    double  issued, lines, moved, once;
 } DeviceThread;
 double device_thread_cycles(const Machine *m, const DeviceThread *t);
 /* ... until another kernel has begun. */
 double device_launch_cycles(const Machine *m);
-/* So many rows of `cells` numbers, read `stages` times. */
+/* So many rows of `cells` numbers, read `stages` times; a thread has `lanes` side by side.  Of a
+ * cell of all stages: operations, and divisions and functions among them; bytes that are stored. */
 typedef struct {
-    int64_t rows, cells, stages, bytes;
+    int64_t rows, cells, stages, bytes, lanes;
+    int64_t work, calls, stored;
     bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
 } DeviceRows;
 /* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
 /* Cells that are turned: `up` of them side by side in the operand, `on` in the result, so many
- * times; by tiles of tile_up by tile_on through shared memory, of a block of threads; tile_up 0: a
- * thread for each, which reads it where it lies. */
+ * times, so many bytes there and here; by tiles of tile_up by tile_on through shared memory, of a
+ * block of threads. */
 typedef struct {
-    int64_t up, on, times, bytes;
+    int64_t up, on, times, bytes, stored;
     int64_t tile_up, tile_on, threads;
 } DeviceTurn;
 /* As many threads as a tile's block may have, by whole rows of it; 0: not even one row. */

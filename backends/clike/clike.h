@@ -47,6 +47,7 @@ typedef struct ClikeDialect {
     /* Optional: condition of the preprocessor under which f32_of_f16 of `h` and f16_of_f32 of `v`
      * have these bodies. */
     const char *half_if, *half_to, *half_from;
+    const char *extreme_if, *min, *max; /* Optional: .. min_f32 and max_f32 of `a` and `b` these */
     /* Optional: a vector's type, "float4", NULL for one that the language has not; what stands
      * before its name and behind it to make one of numbers: "make_", "(". */
     const char *(*vector)(Ctx *c, DType t);

@@ -221,6 +221,14 @@ static void pun(Helpers *h, DType to, DType from)
                  type(h, to)));
 }
 
+/* A body that some compilers have in one instruction. */
+static const char *either(Helpers *h, const char *when, const char *one, const char *body)
+{
+    const char *other = *body == '\n' ? body : TEXT("\n    %s\n", body);
+
+    return one ? TEXT("\n#if %s\n    %s\n#else%s#endif\n", when, one, other) : body;
+}
+
 static void of_real(Helpers *h, DType f, const char *suffix)
 {
     const DType i = f.bits == 32 ? DT_I32 : DT_I64, u = f.bits == 32 ? DT_U32 : DT_U64;
@@ -232,11 +240,13 @@ static void of_real(Helpers *h, DType f, const char *suffix)
     pun(h, i, f);
     pun(h, f, u);
     pun(h, u, f);
-    /* NaN wins in min and max, loses in minnum and maxnum; -0 < +0 */
+    /* NaN wins in min and max, loses in minnum and maxnum; -0 < +0.  No comparison is a branch. */
     add(h, f, TEXT("min_%s", n), two(h, f),
-        TEXT("return a < b || a != a || (a == b && %s < 0) ? a : b;", sign));
+        either(h, h->d->extreme_if, f.bits == 32 ? h->d->min : NULL,
+               TEXT("return (a < b) | (a != a) | ((a == b) & (%s < 0)) ? a : b;", sign)));
     add(h, f, TEXT("max_%s", n), two(h, f),
-        TEXT("return a > b || a != a || (a == b && %s >= 0) ? a : b;", sign));
+        either(h, h->d->extreme_if, f.bits == 32 ? h->d->max : NULL,
+               TEXT("return (a > b) | (a != a) | ((a == b) & (%s >= 0)) ? a : b;", sign)));
     if (!h->d->fma) /* GNU's, as vectors are */
         add(h, f, TEXT("fma_%s", n), TEXT("%s a, %s b, %s c", t, t, t),
             TEXT("return __builtin_fma%s(a, b, c);", suffix));
@@ -301,12 +311,6 @@ static void of_half(Helpers *h, DType half, DType other)
     }
 }
 
-/* A body that some compilers have in one instruction. */
-static const char *either(Helpers *h, const char *one, const char *body)
-{
-    return one ? TEXT("\n#if %s\n    %s\n#else%s#endif\n", h->d->half_if, one, body) : body;
-}
-
 static void of_halves(Helpers *h)
 {
     const char *half = type(h, DT_F16), *word = half ? type(h, DT_U32) : NULL;
@@ -315,7 +319,7 @@ static void of_halves(Helpers *h)
     if (!half)
         return;
     add(h, DT_F32, "f32_of_f16", TEXT("%s h", half),
-        either(h, h->d->half_to,
+        either(h, h->d->half_if, h->d->half_to,
                TEXT("\n    const %s sign = (%s)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
                     "    if (rest < 0x0400u) /* n * 2^-24 */\n"
                     "        return %s(%s((float)rest * 5.9604644775390625e-08f) | sign);\n"
@@ -324,7 +328,7 @@ static void of_halves(Helpers *h)
                     "sign);\n",
                     word, word, f, u, f)));
     add(h, DT_F16, "f16_of_f32", "float v",
-        either(h, h->d->half_from,
+        either(h, h->d->half_if, h->d->half_from,
                TEXT("\n    const %s bits = %s(v), sign = bits >> 16 & 0x8000u;\n"
                     "    %s rest = bits & 0x7fffffffu;\n"
                     "    if (rest > 0x7f800000u)\n"

@@ -21,6 +21,8 @@ bool         is_async_copy(const Prim *p);
  * other value stays a single number (wide.c). */
 typedef bool HasWideFn(const void *user, DType vector, Scope scope);
 const Func  *plain_wide(Ctx *c, const Func *f, HasWideFn *has, const void *user);
+/* .. loads of those that stay in registers (loads.c); before plain_wide. */
+const Func *plain_loads(Ctx *c, const Func *f, HasWideFn *has, const void *user);
 /* The cell lies on a border of so many bytes, as its buffer does. */
 bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes);
 

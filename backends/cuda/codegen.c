@@ -143,6 +143,11 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .half_from =
                                          "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" "
                                          ": \"=h\"(h) : \"f\"(v)); return h;",
+                                     .extreme_if = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800",
+                                     .min = "float m; asm(\"min.NaN.f32 %0, %1, %2;\" : \"=f\"(m) "
+                                            ": \"f\"(a), \"f\"(b)); return m;",
+                                     .max = "float m; asm(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(m) "
+                                            ": \"f\"(a), \"f\"(b)); return m;",
                                      .instruction = cuda_instruction,
                                      .shared = "__shared__ __align__(16)",
                                      .border = cu_border,

@@ -279,7 +279,7 @@ bool gen_kernel(Gen *g, const Func *f)
     uint32_t errors = diag_errors(g->c->diags), n = 0;
 
     f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, &(Kernel){g, f}));
-    f = plain_wide(g->c, f, has_vector, NULL);
+    f = plain_wide(g->c, plain_loads(g->c, f, has_vector, NULL), has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);
     placed_memory(g, f);

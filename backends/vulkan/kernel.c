@@ -409,7 +409,7 @@ bool vulkan_function(Spirv *s, const Func *f)
 
     s->floats = 0;
     f = plain_halves(c, plain_scalars(c, intrins_expand(c, f)));
-    f = plain_wide(c, f, has_vector, NULL);
+    f = plain_wide(c, plain_loads(c, f, has_vector, NULL), has_vector, NULL);
     Gen g = {.s = s,
              .c = c,
              .f = f,

@@ -21,6 +21,8 @@ typedef struct {
     bool            armed;  /* in an arm, which its place chooses: no neighbour's is the same */
     bool            chosen; /* by conditions that may be those of its neighbours, too */
     const Prim     *only;   /* it is made where that holds; NULL: or who knows */
+    bool            either; /* .. and a number stands there where it does not, so cells that one
+                             * condition is for come at once (backends/common/loads.c) */
 } Read;
 
 typedef struct {
@@ -67,7 +69,13 @@ static bool loads(const Prim *p)
 typedef struct {
     bool        alone, armed;
     const Prim *only;
+    bool        either;
 } Under;
+
+static bool is_number(const Prim *p)
+{
+    return p->kind == PRIM_INT || p->kind == PRIM_FLOAT;
+}
 
 static void find_reads(Kernel *k, const Prim *p, Under under, Map *seen)
 {
@@ -86,14 +94,17 @@ static void find_reads(Kernel *k, const Prim *p, Under under, Map *seen)
                                       .alone = under.alone,
                                       .armed = under.armed,
                                       .chosen = k->nconds > 0,
-                                      .only = under.only};
+                                      .only = under.only,
+                                      .either = under.either};
     } else if (p->kind != PRIM_INT && p->kind != PRIM_FLOAT) {
         k->work++;
     }
     for (uint32_t i = 0; i < p->nkids; i++) {
         bool  first = chooses && i == 1, asks = chooses && !i && !loads(p->kids[0]);
         Under kid = {under.alone || (chooses && i) || arms, under.armed || arms,
-                     first ? p->kids[0] : under.only};
+                     first ? p->kids[0] : under.only,
+                     first && !under.alone && p->kids[1]->kind == PRIM_LOAD &&
+                         is_number(p->kids[2])};
         if (!asks) /* conditions of neighbours have much in common */
             find_reads(k, p->kids[i], kid, seen);
     }
@@ -201,12 +212,41 @@ static double line_share(const Machine *m, const Idx *x, int64_t bytes, int64_t 
     return fmin((double)(step * bytes), fmax((double)sector, (double)(lanes * bytes)));
 }
 
+/* Parts of so many bytes that the first threads load or store cells of, beside those seen. */
+static int64_t parts_of(const Idx *x, int64_t bytes, int64_t part, int64_t threads, Map *seen)
+{
+    int64_t n = 0;
+
+    for (int64_t o = 0; o < threads; o++) {
+        int64_t of = idx_eval(x, &(IdxEnv){at_thread, &o}) * bytes / part;
+        n += !map_get(seen, (uint64_t)of);
+        map_put(seen, (uint64_t)of, seen);
+    }
+    return n;
+}
+
+/* Bytes of lines that a thread's access takes where its neighbour's is apart: each line is found
+ * for itself, but a warp may have few, as of cells that threads further on have. */
+static double line_parts(const Walk *w, const Idx *x, int64_t bytes)
+{
+    const Kernel *k = w->k;
+    int64_t       all = k->total / (w->rows * w->cells), line = limit_gpu_line(&k->m);
+    int64_t       threads = all < k->m.warp ? all : k->m.warp;
+
+    return (double)(line * parts_of(x, bytes, line, threads, map_new(k->s->c->scratch))) /
+           (double)threads;
+}
+
 static void access(Walk *w, const Idx *x, int64_t bytes, int64_t lanes, bool asks)
 {
     const Machine *m = &w->k->m;
+    double         share = line_share(m, x, bytes, lanes);
 
     w->accesses += asks ? 1 + limit_gpu_asked(m) : 1;
-    w->lines += line_share(m, x, bytes, lanes);
+    if (!w->k->b->nreduce && !idx_reads_memory(x) && lanes * bytes < limit_gpu_sector(m) &&
+        share >= (double)limit_gpu_sector(m))
+        share = line_parts(w, x, bytes);
+    w->lines += share;
 }
 
 /* Cells at .. side by side that one access takes; 1: it takes one. */
@@ -223,8 +263,16 @@ static int64_t run_of(const Walk *w, const Idx *const *at, int64_t left, int64_t
     return lanes;
 }
 
-/* Loads of neighbouring cells, of one number of the sum. */
-static void walk_cells(Walk *w, const Read *r, const Idx *const *at)
+/* May neighbouring cells' loads be one access? */
+static bool may_join(const Walk *w, const Read *r)
+{
+    if (r->alone)
+        return r->either && w->k->b->nreduce;
+    return !r->chosen || w->together;
+}
+
+/* Loads of neighbouring cells, of one number of the sum; where each is made. */
+static void walk_cells(Walk *w, const Read *r, const Idx *const *at, const Prim *const *only)
 {
     int64_t bytes = dtype_bytes(r->load->buffer->dtype), n;
 
@@ -232,7 +280,10 @@ static void walk_cells(Walk *w, const Read *r, const Idx *const *at)
         n = 1;
         if (!at[i])
             continue;
-        n = r->alone || (r->chosen && !w->together) ? 1 : run_of(w, at + i, w->cells - i, bytes);
+        n = may_join(w, r) ? run_of(w, at + i, w->cells - i, bytes) : 1;
+        for (int64_t j = 1; j < n; j++)
+            if (n > 1 && only[i + j] != only[i])
+                n = 1;
         if (r->armed || !map_get(w->seen, PTR_KEY(at[i])))
             access(w, at[i], bytes, n, r->alone);
         for (int64_t j = 0; j < n; j++)
@@ -266,20 +317,42 @@ static int64_t tensors_of(const Kernel *k)
     return n;
 }
 
-/* Where a cell's load lies; NULL: it makes none. */
-static const Idx *load_at(const Walk *w, const Read *r, IdxSubst *cell)
+/* Where a cell's load lies, and what it is made under; NULL: it makes none. */
+static const Idx *load_at(const Walk *w, const Read *r, IdxSubst *cell, const Prim **only)
 {
-    const Prim *only = r->only ? prim_subst(w->k->s->c, r->only, cell) : NULL;
+    *only = r->only ? prim_subst(w->k->s->c, r->only, cell) : NULL;
+    return *only && (*only)->kind == PRIM_INT && !(*only)->u.i ? NULL : idx_subst(cell, r->at);
+}
 
-    return only && only->kind == PRIM_INT && !only->u.i ? NULL : idx_subst(cell, r->at);
+/* Bytes of sectors that a block's threads load of a tensor, for each of them: what they leave of a
+ * sector the next block may load again. */
+static double sectors_of(const Walk *w, const Read *r)
+{
+    const Kernel *k = w->k;
+    Map          *seen = map_new(k->s->c->scratch);
+    int64_t       sector = limit_gpu_sector(&k->m), bytes = dtype_bytes(r->load->buffer->dtype);
+    int64_t       threads = k->total / (w->rows * w->cells), n = 0;
+    const Prim   *only;
+
+    if (k->b->nreduce || r->armed || idx_reads_memory(r->at))
+        return 0;
+    threads = threads < limit_gpu_threads(&k->m) ? threads : limit_gpu_threads(&k->m);
+    for (int64_t row = 0; row < w->rows; row++)
+        for (int64_t i = 0; i < w->cells; i++) {
+            const Idx *at = load_at(w, r, cell_of(w, row, i, 0), &only);
+            n += at ? parts_of(at, bytes, sector, threads, seen) : 0;
+        }
+    return (double)(n * sector) / (double)threads;
 }
 
 static DeviceThread thread_of(const Kernel *k, uint32_t along, int64_t rows, int64_t cells)
 {
-    Ctx       *c = k->s->c;
-    Walk       w = {.k = k, .along = along, .rows = rows, .cells = cells};
-    int64_t    all = rows * cells, n, moved = k->store_bytes * all;
-    const Idx *at[MOST_CELLS];
+    Ctx        *c = k->s->c;
+    Walk        w = {.k = k, .along = along, .rows = rows, .cells = cells};
+    int64_t     all = rows * cells, n;
+    double      moved = (double)(k->store_bytes * all), once = moved;
+    const Idx  *at[MOST_CELLS];
+    const Prim *only[MOST_CELLS];
 
     w.o = atom_var(c->arith, "o", 0, k->total / all - 1);
     w.together = are_together(&w);
@@ -288,8 +361,8 @@ static DeviceThread thread_of(const Kernel *k, uint32_t along, int64_t rows, int
         for (int64_t row = 0; row < rows; row++)
             for (int64_t tap = 0; tap < k->taps; tap++) {
                 for (int64_t i = 0; i < cells; i++)
-                    at[i] = load_at(&w, &k->read[r], cell_of(&w, row, i, tap));
-                walk_cells(&w, &k->read[r], at);
+                    at[i] = load_at(&w, &k->read[r], cell_of(&w, row, i, tap), &only[i]);
+                walk_cells(&w, &k->read[r], at, only);
             }
     }
     w.accesses *= k->rounds;
@@ -309,13 +382,17 @@ static DeviceThread thread_of(const Kernel *k, uint32_t along, int64_t rows, int
             if (!checked_mul(held, idx_usual(b->extent[d]), &held))
                 held = INT64_MAX;
         held = fmin((double)held, (double)k->total * (double)(k->taps * k->rounds));
-        moved += held * (int64_t)dtype_bytes(b->dtype) * all / k->total;
+        double share =
+            (double)held * (double)dtype_bytes(b->dtype) * (double)all / (double)k->total;
+        moved += fmax(share, sectors_of(&w, &k->read[r]));
+        once += share;
     }
     return (DeviceThread){.threads = k->total / all,
                           .tensors = tensors_of(k) + 1,
                           .issued = (double)(w.accesses + all * k->taps * k->rounds * k->work),
                           .lines = w.lines,
-                          .moved = (double)moved};
+                          .moved = moved,
+                          .once = once};
 }
 
 /* ---- the decision --------------------------------------------------------------------------------- */
@@ -352,7 +429,24 @@ static double add_tiles(const Kernel *k, uint32_t along, Candidates *t)
     return least;
 }
 
-/* Rows along the loop that saves most; of several the last. */
+/* Rows along the loop that saves most; of several the last.  The least estimate. */
+static double best_tiles(const Kernel *k, uint32_t *of, Candidates *best)
+{
+    double least = add_tiles(k, k->last, best);
+
+    *of = k->last;
+    for (uint32_t along = 0; along < k->last; along++) {
+        Candidates t = candidates(k->s);
+        double     cycles = rows_of(k, along) > 1 ? add_tiles(k, along, &t) : INFINITY;
+        if (cycles <= least) {
+            least = cycles;
+            *best = t;
+            *of = along;
+        }
+    }
+    return least;
+}
+
 static void decide_cells(Sched *s, void *plan)
 {
     CellsPlan *p = plan;
@@ -361,20 +455,19 @@ static void decide_cells(Sched *s, void *plan)
 
     if (!find_kernel(s, p->block, &k))
         return;
-    p->along = k.last;
-    double least = add_tiles(&k, k.last, &best);
-    for (uint32_t along = 0; along < k.last; along++) {
-        Candidates t = candidates(s);
-        double     cycles = rows_of(&k, along) > 1 ? add_tiles(&k, along, &t) : INFINITY;
-        if (cycles <= least) {
-            least = cycles;
-            best = t;
-            p->along = along;
-        }
-    }
+    best_tiles(&k, &p->along, &best);
     const Candidate *c = pick_tile(s, "cells", &best);
     p->rows = c->v[0];
     p->cells = c->v[1];
+}
+
+double thread_cells_cycles(Sched *s, const char *block)
+{
+    Candidates best = candidates(s);
+    uint32_t   along;
+    Kernel     k;
+
+    return find_kernel(s, block, &k) ? best_tiles(&k, &along, &best) : NAN;
 }
 
 CellTile decide_thread_cells(Sched *s, const char *block)

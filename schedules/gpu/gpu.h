@@ -150,6 +150,8 @@ typedef struct {
     const char *row_loop; /* NULL: there is one row */
 } CellTile;
 CellTile decide_thread_cells(Sched *s, const char *block);
+/* The least estimate of these; NAN: there is none. */
+double thread_cells_cycles(Sched *s, const char *block);
 
 /* A loop over the cells of a block by threads, so many of a block of them; the name of the loop
  * over threads or NULL (nest.c). */

@@ -7,6 +7,11 @@
  *     split sum.sum.t by 16 -> ..;  rfactor ..   .. 16 sums of 16 of them, then the sum of those
  *     split out.j by 256 -> jo, jt;  bind jt threadIdx.x
  *
+ * Where rows end with a whole access, a thread has the cells of one in each round of all stages:
+ *
+ *     split sum.k by 4 -> q, v;  split q by 192 -> sum.o, sum.t;  reorder sum.t, sum.o, v;  unroll
+ * v
+ *
  * All stages of a row are one launch, which reads the row from caches after the first stage.  The
  * order of a sum depends on the schedule alone, so every run gives the same bits.  Rows that are
  * short, or so many that every thread has one, are a thread's each, summed in the formula's order.
@@ -17,8 +22,10 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_ROUNDS = 4 }; /* of the last stage that are written out */
+
 typedef struct {
-    DeviceRows  size;
+    DeviceRows  size;    /* .. with the cells that a thread has side by side */
     int64_t     threads; /* of a row; 1: a thread has a row */
     const char *words;   /* the sum of four products of bytes, or NULL */
 } RowsPlan;
@@ -29,10 +36,15 @@ static void decide_rows(Sched *s, void *plan)
     Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
 
+    const int64_t runs = p->size.cells / p->size.lanes, most = limit_gpu_tile_threads(&m);
+
     candidate(&k, 1, 0, device_rows_cycles(&m, &p->size, 1));
-    for (int64_t n = limit_gpu_least_threads(&m);
-         n <= limit_gpu_tile_threads(&m) && n <= p->size.cells; n *= 2)
+    for (int64_t n = limit_gpu_least_threads(&m); n <= most && n <= runs; n *= 2) {
+        const int64_t more = n + n / 2; /* .. where they are a whole part of the row */
         candidate(&k, n, 0, device_rows_cycles(&m, &p->size, n));
+        if (n > limit_gpu_least_threads(&m) && more <= most && runs % more == 0)
+            candidate(&k, more, 0, device_rows_cycles(&m, &p->size, more));
+    }
     p->threads = pick_factor(s, "threads", &k);
 }
 
@@ -155,6 +167,38 @@ static void find_along(void *user, const Prim *p)
     a->found = idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
 }
 
+/* What is computed of a cell: of numbers that differ along a row, not once for all of it. */
+typedef struct {
+    const Atom *along;
+    Map        *seen, *differs;
+    DeviceRows *of;
+} Work;
+
+static bool is_call(const Prim *p)
+{
+    return p->kind == PRIM_MATH ||
+           (p->kind == PRIM_DIV && dtype_is_float(p->dtype) && p->kids[1]->kind != PRIM_FLOAT);
+}
+
+static void see_work(void *user, const Prim *p)
+{
+    Work *w = user;
+    bool  differs = false;
+
+    if (map_get(w->seen, p->id))
+        return;
+    map_put(w->seen, p->id, w);
+    for (uint32_t i = 0; i < p->u.load.n && p->kind == PRIM_LOAD; i++)
+        differs = differs || idx_uses(p->u.load.index[i], w->along);
+    for (uint32_t i = 0; i < p->nkids; i++)
+        differs = differs || map_get(w->differs, p->kids[i]->id);
+    if (!differs)
+        return;
+    map_put(w->differs, p->id, w);
+    w->of->work += p->kind != PRIM_LOAD;
+    w->of->calls += is_call(p);
+}
+
 static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, uint32_t rows)
 {
     DeviceRows z = {.rows = 1, .cells = 1, .bytes = 1};
@@ -168,8 +212,16 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
         if (!b->nreduce && i + 1 < n)
             continue;
         z.stages++;
-        if (!b->nreduce)
+        const Stmt *block = sched_block(s, names[i]), *store = block->kids[block->nkids - 1];
+        uint32_t    inner = b->nspatial + b->nreduce;
+        if (inner && store->kind == STMT_STORE) {
+            Work w = {b->iter[inner - 1], map_new(s->c->scratch), map_new(s->c->scratch), &z};
+            prim_visit(store->u.store.value, &(TirVisit){.user = &w, .prim = see_work});
+        }
+        if (!b->nreduce) {
+            z.stored = dtype_bytes(store->u.store.buffer->dtype);
             continue;
+        }
         z.cells = k.n && k.cells > z.cells ? k.cells : z.cells;
         a.along = b->iter[b->nspatial + b->nreduce - 1];
         stmt_visit(sched_block(s, names[i]), &(TirVisit){.user = &a, .prim = find_along});
@@ -179,16 +231,46 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
     return z;
 }
 
-/* One more level of partial sums of a loop, in a tensor, by so many threads of a block. */
-static bool parts(Sched *s, const char *of, const char *tensor, const char *loop, int64_t threads)
+/* Cells side by side that a thread takes at once; 1: where rows do not end with such a run, or have
+ * too few of them for threads. */
+static int64_t lanes_of(const Sched *s, const char *const *names, uint32_t n, const DeviceRows *z)
 {
+    Machine m = machine_of(s->target);
+    int64_t lanes = device_lanes(&m, z->bytes);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const BlockData *b = block_of(s, names[i]);
+        uint32_t         last = b->nspatial + b->nreduce;
+        if (!b->nreduce && i + 1 < n)
+            continue;
+        while (last && b->iter[last - 1]->hi == b->iter[last - 1]->lo)
+            last--;
+        if (!last || b->iter[last - 1]->below || (b->iter[last - 1]->hi + 1) % lanes != 0)
+            return 1;
+        if (b->nreduce && last <= b->nspatial)
+            return 1;
+    }
+    return z->along && z->cells / lanes >= limit_gpu_least_threads(&m) ? lanes : 1;
+}
+
+/* One more level of partial sums of a loop, in a tensor, by so many threads of a block; a thread
+ * has so many cells side by side. */
+static bool parts(Sched *s, const char *of, const char *tensor, const char *loop, int64_t threads,
+                  int64_t lanes)
+{
+    if (lanes > 1) {
+        step(s, "split %%%s by %lld -> %%%s.q, %%%s.v", loop, (long long)lanes, of, of);
+        loop = arena_printf(s->c->scratch, "%s.q", of);
+    }
     step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.t", loop, (long long)threads, of, of);
-    step(s, "reorder %%%s.t, %%%s.o", of, of);
+    step(s, lanes > 1 ? "reorder %%%s.t, %%%s.o, %%%s.v" : "reorder %%%s.t, %%%s.o", of, of, of);
     if (!try_step(s, "rfactor %%%s.t", of))
         return false;
     step(s, "set_scope %%%s shared", tensor);
     step(s, "cache_write %s reg at %%%s.t", of, of);
     step(s, "bind %%%s.t threadIdx.x", of);
+    if (lanes > 1)
+        step(s, "unroll %%%s.v", of);
     return true;
 }
 
@@ -213,12 +295,32 @@ static void divide_sum(Sched *s, const char *block, const char *tensor, const Ro
     loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
     if (k.n && p->words)
         count_words(s, &k);
-    if (!k.n || !parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], p->threads))
+    if (!k.n || !parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], p->threads,
+                       p->words ? 1 : p->size.lanes))
         return;
     if (p->words)
         step(s, "tensorize %%kd with @%s", p->words);
     parts(s, second, arena_printf(s->c->scratch, "%s.rf2", tensor),
-          arena_printf(s->c->scratch, "%s.%s.t", block, first), some);
+          arena_printf(s->c->scratch, "%s.%s.t", block, first), some, 1);
+}
+
+/* The cells of the last block, whose loops are one, by threads: each has some side by side, and
+ * all loads of what it has stand before the first division or store. */
+static void divide_cells(Sched *s, const char *loop, const RowsPlan *p)
+{
+    const int64_t lanes = p->size.lanes, each = p->threads * lanes;
+
+    if (lanes > 1) {
+        step(s, "split %%%s by %lld -> %%jq, %%jv", loop, (long long)lanes);
+        loop = "jq";
+    }
+    step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", loop, (long long)p->threads);
+    step(s, lanes > 1 ? "reorder %%jt, %%jo, %%jv" : "reorder %%jt, %%jo");
+    step(s, "bind %%jt threadIdx.x");
+    if (lanes > 1)
+        step(s, "unroll %%jv");
+    if (lanes > 1 && p->size.cells % each == 0 && p->size.cells / each <= MOST_ROUNDS)
+        step(s, "unroll %%jo");
 }
 
 static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *rows,
@@ -234,9 +336,7 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
         loops_add(s, &cells, left.at[i]);
     if (!sums && cells.n) {
         loops_fuse(s, &cells, arena_printf(s->c->scratch, "%s.j", last));
-        step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", cells.at[0], (long long)p->threads);
-        step(s, "reorder %%jt, %%jo");
-        step(s, "bind %%jt threadIdx.x");
+        divide_cells(s, cells.at[0], p);
     }
     loops_bind(s, rows, "row", "blockIdx.x");
     if (sums) /* all threads have the result before they store it */
@@ -338,6 +438,7 @@ void sched_gpu_row_of(Sched *s, const char *words)
         return;
     }
     p.size = size_of(s, names, n, rows);
+    p.size.lanes = words ? 1 : lanes_of(s, names, n, &p.size);
     if (words) {
         p.size.cells /= WORD;
         p.size.bytes *= WORD;

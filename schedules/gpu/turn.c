@@ -15,8 +15,9 @@
  *     cache_read x out shared ni, uc, ut at tile
  *     storage_align x.shared            a column's cells lie in all banks
  *
- * Whatever else the kernel reads is read where it is used.  Small sides, and kernels that move
- * cells in other ways, have a thread for each cell (nest.c). */
+ * Whatever else the kernel reads is read where it is used.  Kernels that move cells in other ways,
+ * and those whose threads do as well with cells of their own, small sides and few channels of an
+ * image in blocks, are as any other (nest.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -143,10 +144,10 @@ static bool has_loop(const Loops *l, const char *name)
 
 static bool is_turned(Turn *t)
 {
-    const Stmt *block = sched_block(t->s, t->block);
+    const Stmt *block = sched_block(t->s, t->block), *store = block->kids[block->nkids - 1];
 
     t->b = &block->u.block;
-    if (t->b->opaque || t->b->nseq || t->b->nreduce || !last_of(t->b))
+    if (store->kind != STMT_STORE || t->b->opaque || t->b->nseq || t->b->nreduce || !last_of(t->b))
         return false;
     for (uint32_t i = 0; i < t->b->nspatial; i++)
         if (t->b->iter[i]->below) /* a run decides */
@@ -163,18 +164,20 @@ static bool is_turned(Turn *t)
     t->size = (DeviceTurn){.up = t->up.cells,
                            .on = t->on.cells,
                            .times = t->rest.n ? t->rest.cells : 1,
-                           .bytes = dtype_bytes(t->load[0]->buffer->dtype)};
+                           .bytes = dtype_bytes(t->load[0]->buffer->dtype),
+                           .stored = dtype_bytes(store->u.store.buffer->dtype)};
     return true;
 }
 
-/* A tile's sides; 1: each cell for itself. */
+/* A tile's sides; 1: threads have cells, as in other kernels. */
 static void decide_turn(Sched *s, void *plan)
 {
-    DeviceTurn *d = plan, t = *d;
+    Turn       *turn = plan;
+    DeviceTurn *d = &turn->size, t = *d;
     Machine     m = machine_of(s->target);
     Candidates  k = candidates(s);
 
-    candidate(&k, 1, 1, device_turn_cycles(&m, &t));
+    candidate(&k, 1, 1, thread_cells_cycles(s, turn->block));
     for (t.tile_up = limit_gpu_turned(&m); t.tile_up < 2 * d->up && t.tile_up <= m.warp;
          t.tile_up *= 2)
         for (t.tile_on = limit_gpu_turned(&m); t.tile_on < 2 * d->on && t.tile_on <= m.warp;
@@ -235,7 +238,7 @@ void sched_gpu_turn(Sched *s)
         sched_gpu(s);
         return;
     }
-    sched_decide(s, decide_turn, &t.size);
+    sched_decide(s, decide_turn, &t);
     if (t.size.tile_up > 1)
         arrange(&t);
     else
