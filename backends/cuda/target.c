@@ -125,7 +125,7 @@ bool cuda_canonical(Ctx *c, Target *t, StrBuf *text)
         ptx = ptx || cuda_is_ptx(arch);
         best = best ? best : arch;
     }
-    uint32_t   least = least_arch(c, t);
+    uint32_t least = least_arch(c, t);
     t->shared_overlaid = true;
     const bool groups = has_groups(c, t);
     t->gpu = intern_printf(c->strings, groups ? "sm_%ua" : "sm_%u", least);

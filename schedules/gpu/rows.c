@@ -214,6 +214,8 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
         z.stages++;
         const Stmt *block = sched_block(s, names[i]), *store = block->kids[block->nkids - 1];
         uint32_t    inner = b->nspatial + b->nreduce;
+        if (!b->nreduce && iter_loops(s, names[i], rows, b->nspatial).cells < 2)
+            continue; /* one number a row */
         if (inner && store->kind == STMT_STORE) {
             Work w = {b->iter[inner - 1], map_new(s->c->scratch), map_new(s->c->scratch), &z};
             prim_visit(store->u.store.value, &(TirVisit){.user = &w, .prim = see_work});
