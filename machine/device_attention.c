@@ -109,8 +109,8 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a)
 
 enum { HALF = 2, ACROSS = 8, TALL = 16 }; /* bytes of an operand; an instruction's columns, rows */
 
-/* Measured (H100, H200, 12 heads of 128x64 in f16): 3.6 and 3.7 times the cycles counted below, of 1
- * and 64 texts, where those of threads are 1.9 and 2.4 times the count above. */
+/* Measured (H100, H200, 12 heads of 128x64 in f16): 3.6 and 3.7 times the cycles counted below, of
+ * 1 and 64 texts, where those of threads are 1.9 and 2.4 times the count above. */
 static const double beyond_count = 1.7;
 
 /* Columns of the results, in whole instructions. */
