@@ -13,8 +13,6 @@
  * stored in memory; what a block shares compilers load at once themselves. */
 #include "backends/common/plain.h"
 
-enum { BYTES = 16, MOST_LANES = 4 };
-
 /* A cell of memory that is loaded, in any case or where the condition holds. */
 typedef struct {
     const Prim *value; /* the load, or the choice around it */
@@ -35,23 +33,6 @@ typedef struct {
     VEC(const Buffer *) regs;
     const Stmt **before; /* what stands before each statement of the run, or NULL */
 } Loads;
-
-static bool is_param(const Loads *l, const Buffer *b)
-{
-    for (uint32_t i = 0; i < l->f->nparams; i++)
-        if (l->f->params[i].buffer == b)
-            return true;
-    return false;
-}
-
-/* Cells that one access loads; 1: none does. */
-static uint16_t lanes_of(const Loads *l, const Buffer *b)
-{
-    uint32_t bytes = dtype_bytes(b->dtype);
-    uint16_t lanes = bytes > BYTES / MOST_LANES ? (uint16_t)(BYTES / bytes) : MOST_LANES;
-
-    return lanes > 1 && l->has(l->user, dtype_lanes(b->dtype, lanes), b->scope) ? lanes : 1;
-}
 
 /* ---- which cells a run loads ----------------------------------------------------------------------- */
 
@@ -81,20 +62,12 @@ static bool is_cell(const Loads *l, const Prim *p)
 {
     return p->kind == PRIM_LOAD && p->u.load.n == 1 && !p->u.load.mask && p->dtype.lanes == 1 &&
            !dtype_is_bool(p->dtype) && !idx_reads_memory(p->u.load.index[0]) &&
-           is_param(l, p->u.load.buffer);
+           is_param_of(l->f, p->u.load.buffer);
 }
 
 static bool is_number(const Prim *p)
 {
     return p->kind == PRIM_INT || p->kind == PRIM_FLOAT;
-}
-
-/* How many operands are computed in any case. */
-static uint32_t sure_kids(const Prim *p)
-{
-    if ((p->kind == PRIM_AND || p->kind == PRIM_OR) && dtype_is_bool(p->dtype))
-        return 1;
-    return p->kind == PRIM_SELECT ? 1 : p->kind == PRIM_CASE ? 0 : p->nkids;
 }
 
 /* In an arm, too: what takes the place of a cell stands before all that have it. */
@@ -150,10 +123,10 @@ static void join_cells(Loads *l, Cell *first)
 {
     Ctx          *c = l->c;
     const Buffer *b = first->load->u.load.buffer;
-    uint16_t      lanes = lanes_of(l, b);
+    uint16_t      lanes = access_lanes(b, WIDE_LANES, l->has, l->user);
     uint32_t      at = first->first;
-    Cell         *cell[MOST_LANES];
-    const Prim   *other[MOST_LANES];
+    Cell         *cell[WIDE_LANES];
+    const Prim   *other[WIDE_LANES];
 
     if (first->joined || lanes < 2 ||
         !is_on_border(c, b, first->load->u.load.index, lanes * (int64_t)dtype_bytes(b->dtype)))

@@ -23,6 +23,13 @@ typedef bool HasWideFn(const void *user, DType vector, Scope scope);
 const Func  *plain_wide(Ctx *c, const Func *f, HasWideFn *has, const void *user);
 /* .. loads of those that stay in registers (loads.c); before plain_wide. */
 const Func *plain_loads(Ctx *c, const Func *f, HasWideFn *has, const void *user);
+/* Cells of b in such an access: 16 bytes, WIDE_LANES of narrower numbers, at most so many; 1: there
+ * is none. */
+enum { WIDE_LANES = 4 };
+uint16_t access_lanes(const Buffer *b, uint16_t most, HasWideFn *has, const void *user);
+/* How many operands of p are computed in any case. */
+uint32_t sure_kids(const Prim *p);
+bool     is_param_of(const Func *f, const Buffer *b);
 /* The cell lies on a border of so many bytes, as its buffer does. */
 bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes);
 

@@ -15,7 +15,7 @@
  * bit changes. */
 #include "backends/common/plain.h"
 
-enum { BORDER = 16, MOST_LANES = 4, MOST_GROUPS = 8, MOST_PAIRS = 4, MOST_WIDE = 256 };
+enum { BORDER = 16, MOST_GROUPS = 8, MOST_PAIRS = 4, MOST_WIDE = 256 };
 
 bool is_on_border(Ctx *c, const Buffer *b, const Idx *const *index, int64_t bytes)
 {
@@ -46,33 +46,36 @@ typedef struct {
     uint32_t n;
 } Loads;
 
-static bool is_param(const Wide *x, const Buffer *b)
+bool is_param_of(const Func *f, const Buffer *b)
 {
-    for (uint32_t i = 0; i < x->f->nparams; i++)
-        if (x->f->params[i].buffer == b)
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if (f->params[i].buffer == b)
             return true;
     return false;
+}
+
+uint16_t access_lanes(const Buffer *b, uint16_t most, HasWideFn *has, const void *user)
+{
+    uint32_t bytes = dtype_bytes(b->dtype);
+    uint16_t lanes = bytes > BORDER / WIDE_LANES ? (uint16_t)(BORDER / bytes) : WIDE_LANES;
+
+    if (lanes > most)
+        lanes = most;
+    return lanes > 1 && has(user, dtype_lanes(b->dtype, lanes), b->scope) ? lanes : 1;
 }
 
 /* Cells of memory that one access moves, at most so many; 1: none do. */
 static uint16_t lanes_of(const Wide *x, const Buffer *b, uint16_t most)
 {
-    uint32_t bytes = dtype_bytes(b->dtype);
-    uint16_t lanes = bytes > BORDER / MOST_LANES ? (uint16_t)(BORDER / bytes) : MOST_LANES;
+    bool fits = b->ndim == 1 && b->dtype.lanes == 1 && !dtype_is_bool(b->dtype) &&
+                (b->scope == SCOPE_SHARED || is_param_of(x->f, b));
 
-    if (lanes > most)
-        lanes = most;
-    if (b->ndim != 1 || b->dtype.lanes != 1 || dtype_is_bool(b->dtype) || lanes < 2 ||
-        (b->scope != SCOPE_SHARED && !is_param(x, b)) ||
-        !x->has(x->user, dtype_lanes(b->dtype, lanes), b->scope))
-        return 1;
-    return lanes;
+    return fits ? access_lanes(b, most, x->has, x->user) : 1;
 }
 
 /* ---- loads ----------------------------------------------------------------------------------------- */
 
-/* How many operands are computed in any case. */
-static uint32_t sure_kids(const Prim *p)
+uint32_t sure_kids(const Prim *p)
 {
     if ((p->kind == PRIM_AND || p->kind == PRIM_OR) && dtype_is_bool(p->dtype))
         return 1;
@@ -105,7 +108,7 @@ static void join_loads(Loads *l, const Prim *first)
     Ctx           *c = l->x->c;
     const Buffer  *b = first->u.load.buffer;
     const uint16_t lanes = lanes_of(l->x, b, l->most);
-    const Prim    *lane[MOST_LANES];
+    const Prim    *lane[WIDE_LANES];
 
     if (!is_on_border(c, b, first->u.load.index, lanes * (int64_t)dtype_bytes(b->dtype)))
         return;
@@ -165,7 +168,7 @@ static bool reads(const Prim *p, const Buffer *b)
 typedef struct {
     const StoreData *first;
     uint16_t         lanes;
-    const Prim      *value[MOST_LANES];
+    const Prim      *value[WIDE_LANES];
 } Group;
 
 /* Is all of it chosen by one condition? */
@@ -208,7 +211,7 @@ static const Stmt *store_groups(Wide *x, uint32_t n, const Group *g)
     for (uint32_t i = 0; i < l.n; i++)
         s[i] = stmt_store(c, l.at[i].reg, NULL, l.at[i].load);
     for (uint32_t i = 0; i < n; i++) {
-        const Prim *now[MOST_LANES];
+        const Prim *now[WIDE_LANES];
         for (uint16_t k = 0; k < g[i].lanes; k++)
             now[k] = with_lanes(&l, g[i].value[k]);
         s[l.n + i] =
@@ -260,7 +263,7 @@ static uint32_t find_groups(Wide *x, uint32_t n, const Stmt *const *s, Group *g)
     uint32_t count = 0, at = 0;
 
     while (count < (count && g->lanes == 2 ? MOST_PAIRS : MOST_GROUPS) &&
-           find_group(x, n - at, s + at, count ? g->lanes : MOST_LANES, &g[count]) &&
+           find_group(x, n - at, s + at, count ? g->lanes : WIDE_LANES, &g[count]) &&
            g[count].lanes == g->lanes && g[count].first->buffer == g->first->buffer &&
            choice_of(1, &g[count]) == choice_of(1, g))
         at += g[count++].lanes;

@@ -1,9 +1,8 @@
 /* narrow %t type=f16: %t holds numbers of fewer bits.  What is stored is rounded, what is loaded is
  * widened again:
  *
- *     %keys.shared[k, n] = select(n < 75, f32(%k[n, k]), 0.0)    ..  %q[k] * %keys.shared[k, n]
- *     -> %keys.shared[k, n] = select(n < 75, %k[n, k], 0.0)      ..  %q[k] * f32(%keys.shared[k,
- * n])
+ *     %y[k, n] = select(n < 75, f32(%x[n, k]), 0.0)   ..  %q[k] * %y[k, n]
+ *     -> %y[k, n] = select(n < 75, %x[n, k], 0.0)     ..  %q[k] * f32(%y[k, n])
  *
  * Copies of numbers that had that type before keep their bits.  Sums are not narrowed: each of
  * their steps would be rounded. */

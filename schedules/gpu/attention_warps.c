@@ -4,14 +4,14 @@
  * keys of a chunk or the columns of the values, in tiles of 16 by 8:
  *
  *     split mi -> z, rt, rh (2), ry (8);  split j -> ct, cx (4), cj (2)
- *     score     of queries and keys, which lie in shared memory as they are multiplied: queries for
- *               all chunks, keys for one
- *     masked    where a thread has its sums, rows side by side
- *     top       of its cells by each thread (rfactor cx), of these four by a thread a row; part,
- * too max, ..   a thread a row, as in attention.c exp       where a thread had its sums, two
- * numbers at a time; rounded to the operands' type, since the next product multiplies it (narrow
- * %exp) part      the sum of the rounded numbers, by which the results are divided in the end prod
- * of those and the chunk of values
+ *     score      of queries and keys, which lie in shared memory as they are multiplied: queries
+ *                for all chunks, keys for one
+ *     masked     where a thread has its sums, rows side by side
+ *     top, part  of its cells by each thread (rfactor cx), of these four by a thread a row
+ *     max, ..    a thread a row, as in attention.c
+ *     exp        where a thread had its sums, two numbers at a time; rounded to the operands' type,
+ *                since the next product multiplies it (narrow %exp); `part` sums what is rounded
+ *     prod       of those and the chunk of values
  *
  * Rows of what is multiplied change places (swizzle) or are 16 bytes longer, so that the eight that
  * ldmatrix loads at a time lie in different banks; rows of scores and results are longer by four

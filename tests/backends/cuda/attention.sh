@@ -1,8 +1,9 @@
 #!/bin/sh
 # attention.sh <tvmcc> <work> <mock>: attention by instructions of warps, on the mock libraries: heads behind rows, rows and
 # keys over the edges, a mask, columns that are no power of two or no multiple of 8, keys that lie the other way round;
-# in f16 and bf16, against the CPU, in f32.
+# in f16 and bf16, against the CPU, in f32; for a GPU of one core, where products decide.
 tvmcc=$1 work=$2/attention mock=$3
+machine=$(cd "$(dirname "$0")/.." && pwd)/one_core.machine
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
 export LD_LIBRARY_PATH="$mock${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" TVMCC_NVRTC="$mock/libnvrtc.so.13" MOCK_CUDA_ARCH=80
 export TVMCC_CACHE_DIR="$work/cache"
@@ -32,7 +33,7 @@ RELAY
 for model in heads edges turned; do
     "$tvmcc" run $model.relay --fill-mode=random --outputs out.npz >log 2>&1 || { cat log; exit 1; }
     for type in float16 bfloat16; do
-        device="--mixed-precision --mixed-precision-calculation-type=$type"
+        device="--machine=$machine --mixed-precision --mixed-precision-calculation-type=$type"
         "$tvmcc" compile $model.relay --target="cuda -arch=sm_80" $device --emit=cu -o kernels.cu || exit 1
         grep -q attention kernels.cu && grep -q "mma.sync" kernels.cu ||
             { echo "$model in $type has no attention by warps"; exit 1; }
