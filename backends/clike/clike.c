@@ -138,9 +138,9 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
                                                                           : "";
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
-    if (shared && x->memory) {
+    if (shared && x->in_given) {
         int64_t at = b->place ? shared_offset(b) : round_up(x->given, buffer_border(b));
-        str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->memory,
+        str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
                    (long long)(at + origin * dtype_bytes(b->dtype)));
         elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;
         x->given = at + elems * SHARED_BORDER;
@@ -446,19 +446,18 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     f = plain_loads(c, plain_halves(c, plain_scalars(c, f)), has_vector, &(Vectors){c, d});
     f = plain_wide(c, f, has_vector, &(Vectors){c, d});
 
-    Clike   x = {.c = c,
-                 .d = d,
-                 .f = f,
-                 .depth = 1,
-                 .names = map_new(c->arena),
-                 .taken = map_new(c->arena),
-                 .order = map_new(c->arena),
-                 .unrolled = map_new(c->arena),
-                 .narrow = !func_dims(f) && func_index_fits(f)};
-    StrBuf  body = strbuf(c->arena);
-    int64_t shared = func_shared_bytes(c, f);
+    Clike  x = {.c = c,
+                .d = d,
+                .f = f,
+                .depth = 1,
+                .names = map_new(c->arena),
+                .taken = map_new(c->arena),
+                .order = map_new(c->arena),
+                .unrolled = map_new(c->arena),
+                .narrow = !func_dims(f) && func_index_fits(f)};
+    StrBuf body = strbuf(c->arena);
 
-    x.memory = d->declares && shared > d->declares ? d->given : NULL;
+    x.in_given = d->declares && func_shared_bytes(c, f) > d->declares;
     x.index = x.narrow ? d->narrow : d->wide;
     stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});
     func_axes(c, f, x.axis);

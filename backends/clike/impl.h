@@ -34,9 +34,9 @@ typedef struct {
     Map                *used;    /* ids of buffers, of atoms | ATOM_KEY; of a program */
     StrBuf             *out;
     int                 depth;
-    Map                *temps;  /* prim id -> name, within one statement */
-    Map                *uses;   /* prim id -> count, within one statement */
-    const char         *memory; /* what all shared arrays lie in, or NULL .. */
+    Map                *temps;    /* prim id -> name, within one statement */
+    Map                *uses;     /* prim id -> count, within one statement */
+    bool                in_given; /* all shared arrays lie in ClikeDialect.given .. */
     int64_t             given;  /* .. and how many bytes of it have gone to those without places */
     PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
     Map                *bits;   /* prim id -> its place in `shared` + 1 */

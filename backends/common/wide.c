@@ -304,20 +304,18 @@ static const Stmt *join_guarded(Ctx *c, void *user, const Stmt *seq)
     uint32_t     n = 0;
 
     for (uint32_t i = 0, end; i < seq->nkids; i = end) {
-        VEC(const Stmt *) all = {0};
+        const Stmt *first = seq->kids[i];
+        VEC(const Stmt *) arms = {0};
         Pred p;
-        bool guarded = is_guarded(seq->kids[i], &p, c);
-        for (end = i + 1; guarded && end < seq->nkids && same_guard(c, p, seq->kids[end]); end++)
-            vec_push(c->scratch, &all, seq->kids[end]->kids[0]);
-        to[n++] = seq->kids[i];
-        if (end == i + 1)
-            continue;
-        const Stmt **arm = NEW_ARRAY(c->scratch, const Stmt *, all.n + 1);
-        arm[0] = seq->kids[i]->kids[0];
-        for (uint32_t k = 0; k < all.n; k++)
-            arm[k + 1] = all.at[k];
-        to[n - 1] = stmt_if(c, seq->kids[i]->u.cond,
-                            wide_stmt(c, user, NULL, stmt_seq(c, all.n + 1, arm)), NULL);
+        bool guarded = is_guarded(first, &p, c);
+        for (end = i + 1; guarded && end < seq->nkids && same_guard(c, p, seq->kids[end]); end++) {
+            if (!arms.n)
+                vec_push(c->scratch, &arms, first->kids[0]);
+            vec_push(c->scratch, &arms, seq->kids[end]->kids[0]);
+        }
+        to[n++] = !arms.n ? first
+                          : stmt_if(c, first->u.cond,
+                                    wide_stmt(c, user, NULL, stmt_seq(c, arms.n, arms.at)), NULL);
     }
     return n == seq->nkids ? seq : stmt_seq(c, n, to);
 }

@@ -9,8 +9,8 @@
  *
  * Where rows end with a whole access, a thread has the cells of one in each round of all stages:
  *
- *     split sum.k by 4 -> q, v;  split q by 192 -> sum.o, sum.t;  reorder sum.t, sum.o, v;  unroll
- * v
+ *     split sum.k by 4 -> q, v;  split q by 192 -> sum.o, sum.t
+ *     reorder sum.t, sum.o, v;  unroll v
  *
  * All stages of a row are one launch, which reads the row from caches after the first stage.  The
  * order of a sum depends on the schedule alone, so every run gives the same bits.  Rows that are
