@@ -317,6 +317,18 @@ double part_vector(const Machine *m, int64_t lanes, int64_t part);
 /* ... of one row by a panel of nv vectors of columns over so many steps, each sum as `sums` of them
  * side by side. */
 double row_panel_cycles(const Machine *m, int64_t lanes, int64_t nv, int64_t steps, int64_t sums);
+/* `times` panels of matrix products: so many rows by tile.nv vectors of columns, in tiles of at
+ * most tile.pixels rows, k steps; results of a row lie `stride` bytes behind those of the one
+ * before. `far`: the share of the times that it is computed in which its weights come from afar. */
+typedef struct {
+    int64_t lanes, rows, k, stride, times;
+    RegTile tile;
+    double  far;
+} Panels;
+/* Cycles of these, of which `chunk` steps at a time go through all tiles. */
+double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk);
+/* True if it pays to ask for the weights of such chunks ahead. */
+bool panels_ask_ahead(const Machine *m, const Panels *panels, int64_t chunk);
 /* Cycles of a convolution with so many multiply-adds and weights, and vectors of that many lanes:
  * of floats; of bytes as pairs of i16, as sums of four (`ops` instructions each), one by one. */
 double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes);

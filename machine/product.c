@@ -156,6 +156,65 @@ double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
     return cycles / all * (double)rows.n;
 }
 
+/* ---- chunks of a panel ------------------------------------------------------------------------ */
+
+/* What a tile of a chunk reads, but for what comes to its sums. */
+static double chunk_bytes(const Panels *panels, int64_t chunk)
+{
+    int64_t tall = ceil_div(panels->rows, ceil_div(panels->rows, panels->tile.pixels));
+
+    return (double)(chunk * (panels->tile.nv * panels->lanes + tall) * 4);
+}
+
+/* The share of a chunk's weights that has left L1 when the next tile wants them: a set that one
+ * line more passes through than it has keeps none of them. */
+static double gone(const Machine *m, double between)
+{
+    double way = (double)m->l1 / (double)limit_set_lines(m), over = (between - (double)m->l1) / way;
+
+    return over < 0 ? 0 : over > 1 ? 1 : over;
+}
+
+/* A chunk of weights that does not stay in L1 beside a tile's numbers comes again for each tile,
+ * and each line of it shows (`panel_line`).  Each chunk but the last stores sums, which the next
+ * one loads, and asks anew for weights that come from afar.
+ *
+ * SUM, CROWDED: 64x512 by 512x2048, 14x2 with AVX-512, by 64 to 512 steps (Zen 4).  START: 768 to
+ * 3072 and back by turns, weights from memory, by 96 to 768 steps: by 192 1.04 of the time of 768,
+ * by 96 1.09 (Zen 3). */
+double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
+{
+    const double SUM = 4, CROWDED = 18, START = 1300;
+    RegTile      t = panels->tile;
+    int64_t      tiles = ceil_div(panels->rows, t.pixels), tall = ceil_div(panels->rows, tiles);
+    bool         crowded = panels->stride % limit_set_bytes(m) == 0;
+    double       width = (double)(t.nv * panels->lanes * 4), again = (double)panels->k * width;
+    double       between = chunk_bytes(panels, chunk);
+    double       products = (double)panels->k * panel_step_cycles(m, panels->rows, t.pixels, t.nv);
+    double       sums = m->call + m->loop_end + (double)(tall * t.nv) * (crowded ? CROWDED : SUM);
+    Time         far;
+
+    again *= (double)(tiles - 1);
+    far = moved_time(m, again, 0, between);
+    far.traffic[LEVEL_L2] = 0;
+    products += again / CACHE_LINE * gone(m, between) * m->panel_line;
+    products = time_cycles(m, time_beside(time_compute(products), far));
+    sums = (double)tiles * sums + panels->far * START;
+    return (double)panels->times * (products + (double)(panels->k / chunk - 1) * sums);
+}
+
+/* Every tile asks, so that the first one need not wait; the others, too, where L1 has not kept what
+ * it brought.  Zen 3, 6x2 with AVX2: 3136 rows, 33 tiles of them or more by weights in L2, take
+ * 0.77 to 0.98 of the time without, 128 rows, 22 tiles, by weights from memory 1 to 1.08. */
+bool panels_ask_ahead(const Machine *m, const Panels *panels, int64_t chunk)
+{
+    const double ASK = 0.5;
+    int64_t      tiles = ceil_div(panels->rows, panels->tile.pixels);
+
+    return gone(m, chunk_bytes(panels, chunk)) > 0 ||
+           panels->far * CACHE_LINE / m->memory_rate > (double)tiles * ASK;
+}
+
 /* Of narrower vectors more may start at a time.  A panel of 8 columns beside one of 16 took 0.93 of
  * the time of one of 24 with AVX-512; with AVX2, where it is as long as any, 1.57 for 13 columns,
  * 1.25 for 27 (Zen 4). */

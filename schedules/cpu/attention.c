@@ -150,7 +150,14 @@ static void decide_attention(Sched *s, void *plan)
 
     p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, 1, blocks);
     p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, 1, blocks);
-    p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", p->context.nv * p->lanes2, z->n);
+    Panels panels = {.lanes = p->lanes2,
+                     .rows = z->rows,
+                     .k = z->n,
+                     .stride = z->e * 4,
+                     .times = blocks * ceil_div(z->e, p->context.nv * p->lanes2),
+                     .tile = p->context,
+                     .far = 0};
+    p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", &panels);
 }
 
 void sched_attention(Sched *s)

@@ -41,13 +41,12 @@ int64_t iter_unit(const Sched *s, const char *block, const char *iter);
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
-/* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
- * (dense.c), as decisions of these names.  `whole`: only vectors of a panel that divide all;
- * `part`: what the last vector, alone, takes of a whole one's cycles; `times`: how many such
- * products there are. */
+/* The tile of a matrix product, and how much of k a panel takes at a time (dense.c), as decisions
+ * of these names.  `whole`: only vectors of a panel that divide all; `part`: what the last vector,
+ * alone, takes of a whole one's cycles; `times`: how many such products there are. */
 RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
                        bool whole, double part, int64_t times);
-int64_t pick_gemm_chunk(Sched *s, const char *name, int64_t width, int64_t k);
+int64_t pick_gemm_chunk(Sched *s, const char *name, const Panels *panels);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 

@@ -78,17 +78,14 @@ static RegTile row_tile(Sched *s, int64_t vectors)
     return pick_reg_tile(s, "tile", &k);
 }
 
-/* k of a chunk: the panel stays in a quarter of L2, so that all row tiles find it there.  Each
- * chunk stores and loads all sums once more; what a tile reads of its rows is no less in shorter
- * ones. */
-int64_t pick_gemm_chunk(Sched *s, const char *name, int64_t width, int64_t k)
+/* k of a chunk. */
+int64_t pick_gemm_chunk(Sched *s, const char *name, const Panels *panels)
 {
     Machine    m = machine_of(s->target);
-    int64_t    most = room_panel(&m) / (width * 4), kb = divisor_upto(k, most < 1 ? 1 : most);
     Candidates chunks = candidates(s);
 
-    divisors(&chunks, k);
-    usual(&chunks, kb * 4 < most ? k : kb, 0);
+    for (int64_t n = panels->k; n > 0; n = n > 1 ? divisor_upto(panels->k, n - 1) : 0)
+        candidate(&chunks, n, 0, panels_cycles(&m, panels, n));
     return pick_factor(s, name, &chunks);
 }
 
@@ -188,12 +185,15 @@ bool is_packed(const Sched *s)
 
 /* Weights come from L2 after their first tile, from memory before: asked for a page ahead, tiles of
  * all kinds wait less.  One row is bound by what memory delivers, which hardware asks for as well.
- */
-static bool asks_ahead(const Sched *s, int64_t lanes, int64_t rows, RegTile t)
+ * Where a product is two instructions LLVM spills without (1.4 to 1.7 times as long, x86-64-v2). */
+static bool asks_ahead(const Sched *s, const Panels *panels, int64_t chunk)
 {
     Machine m = machine_of(s->target);
+    int64_t tall = ceil_div(panels->rows, ceil_div(panels->rows, panels->tile.pixels));
 
-    return rows > 1 && tile_feeds_lines(&m, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
+    if (panels->rows == 1 || !tile_feeds_lines(&m, panels->lanes, tall))
+        return false;
+    return !s->target->has_fma || panels_ask_ahead(&m, panels, chunk);
 }
 
 /* What is decided, and from what. */
@@ -241,6 +241,23 @@ static int64_t pick_row_sums(Sched *s, const GemmPlan *p)
     return pick_factor(s, "sums", &k);
 }
 
+/* Weights that L2 does not hold come from afar for each block of rows. */
+static Panels panels_of(const Machine *m, const GemmPlan *p)
+{
+    const GemmSizes *z = &p->z;
+    bool             held = z->n * z->k * 4 <= room_weights(m);
+
+    return (Panels){.lanes = p->lanes,
+                    .rows = p->rows / p->parts,
+                    .k = z->k,
+                    .stride = z->n * 4,
+                    .times = z->b * p->parts * ceil_div(p->vectors, p->tile.nv),
+                    .tile = p->tile,
+                    .far = !p->packed ? 0
+                           : held     ? 1 / (double)p->parts
+                                      : 1};
+}
+
 static void decide_gemm(Sched *s, void *plan)
 {
     GemmPlan        *p = plan;
@@ -264,12 +281,10 @@ static void decide_gemm(Sched *s, void *plan)
         int64_t rows = p->rows / p->parts;
         p->tile.pixels = ceil_div(rows, ceil_div(rows, p->tile.pixels));
     }
-    p->chunk = p->rows == 1 || p->any_sums
-                   ? z->k
-                   : pick_gemm_chunk(s, "chunk", p->tile.nv * p->lanes, z->k);
+    Panels panels = panels_of(&m, p);
+    p->chunk = p->rows == 1 || p->any_sums ? z->k : pick_gemm_chunk(s, "chunk", &panels);
     p->steps = pick_steps(s, p);
-    p->ahead =
-        p->packed && pick_bool(s, "ahead", asks_ahead(s, p->lanes, p->rows / p->parts, p->tile));
+    p->ahead = p->packed && pick_bool(s, "ahead", asks_ahead(s, &panels, p->chunk));
 }
 
 /* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few

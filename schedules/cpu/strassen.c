@@ -67,7 +67,14 @@ static void decide_strassen(Sched *s, void *plan)
     int64_t       lanes = cpu_lanes(s);
 
     p->tile = pick_gemm_tile(s, "tile", z->n / lanes, (Rows){.n = p->rows}, z->k, true, 1, 7);
-    p->chunk = pick_gemm_chunk(s, "chunk", p->tile.nv * lanes, z->k);
+    Panels panels = {.lanes = lanes,
+                     .rows = p->rows,
+                     .k = z->k,
+                     .stride = z->n * 4,
+                     .times = 7 * z->n / (p->tile.nv * lanes),
+                     .tile = p->tile,
+                     .far = 1};
+    p->chunk = pick_gemm_chunk(s, "chunk", &panels);
 }
 
 void sched_dense_strassen(Sched *s)
