@@ -179,12 +179,12 @@ static double gone(const Machine *m, double between)
  * and each line of it shows (`panel_line`).  Each chunk but the last stores sums, which the next
  * one loads, and asks anew for weights that come from afar.
  *
- * SUM, CROWDED: 64x512 by 512x2048, 14x2 with AVX-512, by 64 to 512 steps (Zen 4).  START: 768 to
- * 3072 and back by turns, weights from memory, by 96 to 768 steps: by 192 1.04 of the time of 768,
- * by 96 1.09 (Zen 3). */
+ * SUM, CROWDED: 64x512 by 512x2048, 14x2 with AVX-512, by 64 to 512 steps (Zen 4).  START: chunks
+ * of 256 and 384 of 768 steps take 0.85 and 0.89 of the time where L3 has the weights, as long or
+ * 1.05 in BERT, whose come from memory (Zen 3). */
 double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
 {
-    const double SUM = 4, CROWDED = 18, START = 1300;
+    const double SUM = 4, CROWDED = 18, START = 12000;
     RegTile      t = panels->tile;
     int64_t      tiles = ceil_div(panels->rows, t.pixels), tall = ceil_div(panels->rows, tiles);
     bool         crowded = panels->stride % limit_set_bytes(m) == 0;
@@ -192,11 +192,11 @@ double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
     double       between = chunk_bytes(panels, chunk);
     double       products = (double)panels->k * panel_step_cycles(m, panels->rows, t.pixels, t.nv);
     double       sums = m->call + m->loop_end + (double)(tall * t.nv) * (crowded ? CROWDED : SUM);
-    Time         far;
+    Time         far = {0};
 
     again *= (double)(tiles - 1);
-    far = moved_time(m, again, 0, between);
-    far.traffic[LEVEL_L2] = 0;
+    if ((double)chunk * width > (double)room_panel(m))
+        far = level_time(m, LEVEL_L3, again);
     products += again / CACHE_LINE * gone(m, between) * m->panel_line;
     products = time_cycles(m, time_beside(time_compute(products), far));
     sums = (double)tiles * sums + panels->far * START;
