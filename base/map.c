@@ -58,7 +58,7 @@ bool map_find(const Map *m, uint64_t key, void **value)
 
 void *map_get(const Map *m, uint64_t key)
 {
-    const Slot *s = find(m, key);
+    const Slot *s = m->n ? find(m, key) : &nothing;
 
     return s->used ? s->value : NULL;
 }

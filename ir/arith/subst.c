@@ -119,7 +119,11 @@ static int64_t atom_eval(const Atom *a, const IdxEnv *env)
 int64_t idx_eval(const Idx *x, const IdxEnv *env)
 {
     int64_t v = x->c0;
-    for (uint32_t i = 0; i < x->nterms; i++)
-        v += x->t[i].coef * atom_eval(x->t[i].atom, env);
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        /* almost all are */
+        v += x->t[i].coef * (a->kind == ATOM_VAR ? env->var(env->user, a) : atom_eval(a, env));
+    }
     return v;
 }

@@ -22,7 +22,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SEVERAL = UINT32_MAX };
+enum { SEVERAL = UINT32_MAX, PAGE = 64, NEAR = 256 };
 
 /* Who touched a cell last.  Blocks, meetings (what lies between two barriers of a block) and
  * threads count from 1; 0 is nobody. */
@@ -33,6 +33,12 @@ typedef struct {
 typedef struct {
     Who reader, writer;
 } Cell;
+
+/* PAGE bytes of memory, each of which may be where a cell begins. */
+typedef struct {
+    uintptr_t number; /* of pages from address 0 */
+    Cell     *cells;
+} Page;
 
 typedef struct {
     Names   n;
@@ -45,23 +51,30 @@ struct Launch {
     int64_t  number[3]; /* of the block */
     uint32_t n;         /* threads of a block */
     Thread  *threads;
-    bool    *on;     /* those that run what is run by all */
-    uint8_t *memory; /* of the block, where buffers have places in it */
-    Map     *cells;
-    Map     *together; /* statements with a barrier or shared memory inside */
+    bool    *on;         /* those that run what is run by all */
+    uint8_t *memory;     /* of the block, where buffers have places in it */
+    Map     *pages;      /* their numbers -> Cell[PAGE] */
+    Page     near[NEAR]; /* of these, found last */
+    Map     *together;   /* statements with a barrier or shared memory inside */
 };
 
 /* ---- races ------------------------------------------------------------------------------------- */
 
 static Cell *cell_at(Eval *e, const uint8_t *at)
 {
-    Cell *cell = map_get(e->launch->cells, PTR_KEY(at));
+    Launch   *l = e->launch;
+    uintptr_t number = (uintptr_t)at / PAGE;
+    Page     *page = &l->near[number % NEAR];
 
-    if (!cell) {
-        cell = NEW(e->arena, Cell);
-        map_put(e->launch->cells, PTR_KEY(at), cell);
+    if (page->number != number) {
+        Cell *cells = map_get(l->pages, number);
+        if (!cells) {
+            cells = NEW_ARRAY(e->arena, Cell, PAGE);
+            map_put(l->pages, number, cells);
+        }
+        *page = (Page){number, cells};
     }
-    return cell;
+    return &page->cells[(uintptr_t)at % PAGE];
 }
 
 /* Another one, and nothing that orders it and what runs now. */
@@ -151,10 +164,10 @@ void launch_await(Eval *e, AwaitData what)
 }
 
 /* Fresh memory, which the block before may have had: nobody touched it. */
-static Mem *forget(Launch *x, Mem *m, uint32_t cell)
+static Mem *forget(Eval *e, Mem *m, uint32_t cell)
 {
     for (const uint8_t *at = m->first; at < m->end; at += cell)
-        map_del(x->cells, PTR_KEY(at));
+        *cell_at(e, at) = (Cell){0};
     return m;
 }
 
@@ -283,7 +296,7 @@ static void alloc_together(Eval *e, const Stmt *s, const bool *on)
         }
         eval_alloc(e, b);
         if (b->scope == SCOPE_SHARED)
-            of_block = forget(x, e->n.mem[at], dtype_bytes(dtype_lanes(b->dtype, 1)));
+            of_block = forget(e, e->n.mem[at], dtype_bytes(dtype_lanes(b->dtype, 1)));
     }
     together(e, s->kids[0], on);
 }
@@ -490,7 +503,7 @@ void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t bl
     }
     e->arena = arena_new(NULL);
     e->launch = &x;
-    x.cells = map_new(e->arena);
+    x.pages = map_new(e->arena);
     x.together = map_new(e->arena);
     x.memory = arena_alloc(e->arena, (size_t)func_shared_bytes(e->c, f) + 1);
     e->copies = copies_new(e->arena, x.n);

@@ -60,9 +60,17 @@ int64_t func_shared_border(const Func *f)
 }
 
 typedef struct {
-    Ctx    *c;
-    int64_t bytes;
+    Ctx       *c;
+    const Map *instead;
+    int64_t    bytes;
 } Shared;
+
+static const Buffer *counted(const Map *instead, const Buffer *b)
+{
+    const Buffer *to = instead ? map_get(instead, b->id) : NULL;
+
+    return to ? to : b;
+}
 
 static bool add_shared(void *user, const Stmt *s)
 {
@@ -71,7 +79,7 @@ static bool add_shared(void *user, const Stmt *s)
 
     if (s->kind != STMT_ALLOC || b->scope != SCOPE_SHARED)
         return true;
-    int64_t bytes = shared_size(x->c, b), end;
+    int64_t bytes = shared_size(x->c, counted(x->instead, b)), end;
     if (!b->place)
         place_behind(&x->bytes, b, bytes);
     else if (!checked_add(shared_offset(b), bytes, &end))
@@ -81,12 +89,17 @@ static bool add_shared(void *user, const Stmt *s)
     return true;
 }
 
-int64_t func_shared_bytes(Ctx *c, const Func *f)
+static int64_t bytes_apart(Ctx *c, const Func *f, const Map *instead)
 {
-    Shared x = {c, 0};
+    Shared x = {c, instead, 0};
 
     stmt_visit(f->body, &(TirVisit){.user = &x, .enter = add_shared});
     return x.bytes;
+}
+
+int64_t func_shared_bytes(Ctx *c, const Func *f)
+{
+    return bytes_apart(c, f, NULL);
 }
 
 int64_t shared_offset(const Buffer *b)
@@ -208,7 +221,7 @@ static void place(const Uses *x, uint32_t n)
     }
 }
 
-int64_t shared_places(Ctx *c, const Func *f, const Map *instead, Map *places)
+static int64_t places_of(Ctx *c, const Func *f, const Map *instead, Map *places)
 {
     Uses    x = {.c = c, .of = map_new(c->scratch)};
     int64_t all = 0;
@@ -216,9 +229,8 @@ int64_t shared_places(Ctx *c, const Func *f, const Map *instead, Map *places)
     func_axes(c, f, x.axis);
     walk(&x, f->body);
     for (uint32_t i = 0; i < x.all.n; i++) {
-        Use          *u = &x.all.at[i];
-        const Buffer *to = instead ? map_get(instead, u->b->id) : NULL;
-        u->bytes = shared_size(c, to ? to : u->b);
+        Use *u = &x.all.at[i];
+        u->bytes = shared_size(c, counted(instead, u->b));
         if (u->bytes > INT32_MAX)
             return INT64_MAX;
         place(&x, i);
@@ -227,4 +239,15 @@ int64_t shared_places(Ctx *c, const Func *f, const Map *instead, Map *places)
             map_put(places, u->b->id, (void *)(uintptr_t)(u->at / SHARED_BORDER + 1));
     }
     return all;
+}
+
+int64_t shared_needed(Ctx *c, const Func *f, const Map *instead)
+{
+    return f->target && f->target->shared_overlaid ? places_of(c, f, instead, NULL)
+                                                   : bytes_apart(c, f, instead);
+}
+
+int64_t shared_places(Ctx *c, const Func *f, Map *places)
+{
+    return places_of(c, f, NULL, places);
 }

@@ -510,9 +510,11 @@ int64_t shared_offset(const Buffer *b);
 /* They have cells in the same memory. */
 bool shared_overlap(Ctx *c, const Buffer *a, const Buffer *b);
 /* How much memory all take where those that are not in use at the same time lie in the same;
- * INT64_MAX: not known.  `instead`: buffer id -> one whose size counts in its place, or NULL.
- * `places`: gets buffer id -> the mark `place`, or NULL. */
-int64_t          shared_places(Ctx *c, const Func *f, const Map *instead, Map *places);
+ * INT64_MAX: not known.  `places` gets buffer id -> the mark `place`. */
+int64_t shared_places(Ctx *c, const Func *f, Map *places);
+/* How much a block of f needs on its target, of which buffers have places or get them (overlay).
+ * `instead`: buffer id -> one whose size counts in its place, or NULL. */
+int64_t          shared_needed(Ctx *c, const Func *f, const Map *instead);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 /* The same functions with these data. */
 const TirModule *tirmod_data(Ctx *c, const TirModule *m, uint32_t n, const Data *data);

@@ -267,7 +267,7 @@ static bool within_limits(Ctx *c, const Func *f)
 
     if (!t || !t->host)
         return true;
-    shared = t->shared_overlaid ? shared_places(c, f, NULL, NULL) : func_shared_bytes(c, f);
+    shared = shared_needed(c, f, NULL);
     for (uint32_t i = 0; i < f->nparams; i++)
         buffers += f->params[i].buffer != NULL;
     args = f->nparams + buffers; /* their offsets */

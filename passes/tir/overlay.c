@@ -59,7 +59,7 @@ static const Func *overlay_func(Ctx *c, void *user, const Func *f)
     if (f->kind != FUNC_DEVICE || !f->target || !f->target->shared_overlaid)
         return f;
     const Machine m = machine_of(f->target);
-    int64_t       all = shared_places(c, f, NULL, x.place);
+    int64_t       all = shared_places(c, f, x.place);
     if (all <= limit_gpu_apart(&m) || all >= func_shared_bytes(c, f))
         return f;
     return func_with_body(

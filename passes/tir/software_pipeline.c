@@ -250,31 +250,19 @@ static const Buffer *with_stages(Ctx *c, const Buffer *b, int64_t stages)
     return buffer_copy(c, b, to);
 }
 
-static int64_t bytes_of(Ctx *c, const Buffer *b)
-{
-    int64_t elems, origin;
-
-    return buffer_size(c, b, &elems, &origin) && elems <= INT32_MAX ? elems * dtype_bytes(b->dtype)
-                                                                    : INT32_MAX;
-}
-
 /* The most stages for which there is room in shared memory, up to what is asked for. */
 static bool make_room(Loop *x)
 {
     const Target *t = x->f->target;
 
     for (; x->stages > 1; x->stages--) {
-        int64_t all = func_shared_bytes(x->c, x->f);
         for (uint32_t i = 0; i < x->tiles.n; i++) {
             const Buffer *b = x->tiles.at[i], *to;
             if (b->stride || b->halo || b->alias || !(to = with_stages(x->c, b, x->stages)))
                 return false;
-            all += bytes_of(x->c, to) - bytes_of(x->c, b);
             map_put(x->tile, b->id, (void *)(uintptr_t)to);
         }
-        if (t && t->shared_overlaid)
-            all = shared_places(x->c, x->f, x->tile, NULL);
-        if (!t || !t->host || all <= t->shared_bytes)
+        if (!t || !t->host || shared_needed(x->c, x->f, x->tile) <= t->shared_bytes)
             return true;
     }
     return false;
