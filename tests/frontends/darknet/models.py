@@ -4,7 +4,9 @@
     models.py TVMCC SOURCE
 
 OpenCV normalizes batches as Darknet's first program does, whoever wrote the weights; so does tvmcc, if the weights are said to be
-the first one's.  Its rows of boxes leave out classes that are less sure than 0.2."""
+the first one's.  Its rows of boxes leave out classes that are less sure than 0.2.
+
+The largest error may be 1e-3 of the largest value, plus 1e-4, unless TOLERANCE says otherwise, as `tvmcc run` takes it: --rtol=2e-2 --atol=2e-3."""
 import array
 import ast
 import os
@@ -24,9 +26,14 @@ def arrays(path):
             yield name[:-4], ast.literal_eval(data[10:10 + size].decode())["shape"], array.array("f", data[10 + size:])
 
 
+def tolerance():
+    words = dict(word.split("=") for word in os.environ.get("TOLERANCE", "").split())
+    return float(words.get("--rtol", 1e-3)), float(words.get("--atol", 1e-4))
+
+
 def wrong(name, shape, got, want):
-    """Beyond 1e-3 of the largest value, plus 1e-4."""
-    limit = 1e-3 * max(abs(v) for v in want) + 1e-4
+    rtol, atol = tolerance()
+    limit = rtol * max(abs(v) for v in want) + atol
     columns = shape[-1]
     for i, (g, w) in enumerate(zip(got, want)):
         if "yolo" in name and i % columns >= 5 and w == 0 and g <= THRESHOLD + limit:
