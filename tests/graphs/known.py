@@ -1,11 +1,15 @@
 """Differences that are not mended, each with its reason: onnxruntime's fault, or what the standard (ONNX's
 Operators.md, opset of the node) leaves open."""
+import platform
 import re
 from fractions import Fraction
 
 import numpy as np
 from onnx import helper
 from graph import is_float
+
+# x86 without VNNI.
+SATURATES = platform.machine() == "x86_64" and "vnni" not in open("/proc/cpuinfo").read()
 
 # (operators, which cases, reason).  A case gets the node, the values of its inputs, and what was said.
 KNOWN = []
@@ -400,3 +404,10 @@ def rounds_cancel(node, ins, text):
         return False
     terms = [np.abs(x).max(initial=1) for x in ins if x is not None and is_float(x.dtype)]
     return abs(float(m[1]) - float(m[2])) <= 2 * np.finfo(np.float32).eps * max(terms)
+
+
+@known("QGemm", "QLinearMatMul", "MatMulInteger", "ConvInteger")
+def ends_at_16_bits(node, ins, text):
+    """x86 without VNNI adds two products of u8 and i8 in 16 bits, and onnxruntime lets them end at 32767."""
+    types = {x.dtype.name for x in (ins[0], ins[3 if node.op.startswith("Q") else 1]) if x is not None}
+    return SATURATES and types == {"uint8", "int8"} and ": " in text
