@@ -325,6 +325,8 @@ typedef struct {
     RegTile tile;
     double  far;
 } Panels;
+/* Rows of their tallest tile. */
+int64_t panels_tall(const Panels *panels);
 /* Cycles of these, of which `chunk` steps at a time go through all tiles. */
 double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk);
 /* True if it pays to ask for the weights of such chunks ahead. */

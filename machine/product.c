@@ -158,12 +158,15 @@ double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
 
 /* ---- chunks of a panel ------------------------------------------------------------------------ */
 
+int64_t panels_tall(const Panels *panels)
+{
+    return ceil_div(panels->rows, ceil_div(panels->rows, panels->tile.pixels));
+}
+
 /* What a tile of a chunk reads, but for what comes to its sums. */
 static double chunk_bytes(const Panels *panels, int64_t chunk)
 {
-    int64_t tall = ceil_div(panels->rows, ceil_div(panels->rows, panels->tile.pixels));
-
-    return (double)(chunk * (panels->tile.nv * panels->lanes + tall) * 4);
+    return (double)(chunk * (panels->tile.nv * panels->lanes + panels_tall(panels)) * 4);
 }
 
 /* The share of a chunk's weights that has left L1 when the next tile wants them: a set that one
@@ -186,7 +189,7 @@ double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
 {
     const double SUM = 4, CROWDED = 18, START = 12000;
     RegTile      t = panels->tile;
-    int64_t      tiles = ceil_div(panels->rows, t.pixels), tall = ceil_div(panels->rows, tiles);
+    int64_t      tiles = ceil_div(panels->rows, t.pixels), tall = panels_tall(panels);
     bool         crowded = panels->stride % limit_set_bytes(m) == 0;
     double       width = (double)(t.nv * panels->lanes * 4), again = (double)panels->k * width;
     double       between = chunk_bytes(panels, chunk);

@@ -155,8 +155,7 @@ static void decide_attention(Sched *s, void *plan)
                      .k = z->n,
                      .stride = z->e * 4,
                      .times = blocks * ceil_div(z->e, p->context.nv * p->lanes2),
-                     .tile = p->context,
-                     .far = 0};
+                     .tile = p->context};
     p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", &panels);
 }
 

@@ -189,9 +189,8 @@ bool is_packed(const Sched *s)
 static bool asks_ahead(const Sched *s, const Panels *panels, int64_t chunk)
 {
     Machine m = machine_of(s->target);
-    int64_t tall = ceil_div(panels->rows, ceil_div(panels->rows, panels->tile.pixels));
 
-    if (panels->rows == 1 || !tile_feeds_lines(&m, panels->lanes, tall))
+    if (panels->rows == 1 || !tile_feeds_lines(&m, panels->lanes, panels_tall(panels)))
         return false;
     return !s->target->has_fma || panels_ask_ahead(&m, panels, chunk);
 }

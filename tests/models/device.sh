@@ -64,7 +64,7 @@ for level in ${LEVELS:-0 3}; do
         case $format in
         onnx) onnx ;;
         torch-export) torch_export ;;
-        darknet) TOLERANCE=${TOLERANCE:-} python3 "$root/tests/frontends/darknet/models.py" "$work/tvmcc" "$work/source" ;;
+        darknet) python3 "$root/tests/frontends/darknet/models.py" "$work/tvmcc" "$work/source" ;;
         *) TVMCC_MODELS=$shared/models/onnx sh "$root/tests/frontends/$format/models.sh" "$work/tvmcc" "$work/source" ;;
         esac >"$work/log" 2>&1
         result=$?
