@@ -128,7 +128,21 @@ static bool make_shared(Products *p, Bytes *out)
     return ok;
 }
 
-static bool make_bundle(Products *p, Product kind, Bytes *out)
+/* As a weights file; where they were packed into a file, the header goes before them there. */
+static bool whole_weights(const Products *p, Bytes *out)
+{
+    const Compiled *k = p->k;
+    BytesList       all = weights_pieces(p->c->arena, k->weights, k->desc->weights_sha);
+
+    if (!k->o->weights_out || !k->weights.n) {
+        *out = pieces_join(p->c->arena, all);
+        return true;
+    }
+    *out = (Bytes){k->weights.at - WEIGHTS_AT, WEIGHTS_AT + k->weights.n};
+    return file_out_put(k->o->weights_out, 0, all.at[0]);
+}
+
+static bool make_bundle(Products *p, Product kind, BytesList *out)
 {
     Ctx                    *c = p->c;
     Compiled               *k = p->k;
@@ -150,8 +164,8 @@ static bool make_bundle(Products *p, Product kind, Bytes *out)
     if (!k->backend->is_source && shared_possible(k->desc->triple) &&
         k->plan->code.weights != WEIGHTS_EXTERN && !make_shared(p, &part.shared))
         return false;
-    if (!weights_inside(k->plan->code.weights))
-        part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
+    if (!weights_inside(k->plan->code.weights) && !whole_weights(p, &part.weights))
+        return false;
     relay_print(c, k->imported, (RelayPrint){0},
                 &relay); /* places would name folders of this machine */
     part.relay = text_bytes(relay);
@@ -270,7 +284,7 @@ static bool make_content(Products *p, Product kind, BytesList *out)
     case PRODUCT_TGZ:
     case PRODUCT_TZST:
     case PRODUCT_TXZ:
-    case PRODUCT_ZIP: return make_bundle(p, kind, one);
+    case PRODUCT_ZIP: return make_bundle(p, kind, out);
     case PRODUCT_RELAY:
     case PRODUCT_TE:
     case PRODUCT_SCHED:

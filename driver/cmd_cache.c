@@ -47,7 +47,7 @@ static bool export_to(Driver *driver, Cache *cache, const char *file)
     CacheEntry *entries;
     Member     *members;
     PackFormat  format;
-    Bytes       archive;
+    BytesList   archive;
     uint32_t    n, packed = 0;
 
     if (!known_format(driver, file, &format))
@@ -66,7 +66,7 @@ static bool export_to(Driver *driver, Cache *cache, const char *file)
     }
     if (!pack_archive(driver->diags, a, format, driver->opt.compile.epoch, members, packed,
                       &archive) ||
-        !file_write(driver->diags, file, archive))
+        !file_write_pieces(driver->diags, file, archive))
         return false;
     say(driver, "%u entries\n", packed);
     return true;

@@ -236,7 +236,8 @@ static bool same_file(const char *x, const char *y)
 }
 
 /* The file that will have the weights and nothing before WEIGHTS_AT but headers, if there is one
- * and only one, for them to be packed straight into it. */
+ * and only one, for them to be packed straight into it; for an archive one beside it, which goes
+ * again, so that memory holds no weights. */
 static bool open_early(Build *b, uint32_t set)
 {
     const Options *o = &b->driver->opt;
@@ -245,6 +246,7 @@ static bool open_early(Build *b, uint32_t set)
     const uint32_t one = set & ~small;
     const bool     inside = weights_inside(o->compile.weights_mode);
     const char    *path = NULL;
+    bool           stays = true;
 
     if (o->compile.variants.n || o->compile.buckets.n || b->job.options.fallbacks.n ||
         o->save_temps)
@@ -261,12 +263,19 @@ static bool open_early(Build *b, uint32_t set)
                 intern_printf(b->job.c->strings, "%s.weights", product_beside(&b->products, path));
     } else if (one == 1u << PRODUCT_WEIGHTS)
         path = path_of(b, set, PRODUCT_WEIGHTS);
+    for (int p = PRODUCT_TAR; p <= PRODUCT_ZIP; p++)
+        if (one == (uint32_t)1 << p) {
+            path = path_of(b, set, p);
+            stays = false;
+        }
     if (!path || !product_has_place(path))
         return true;
-    b->products.early_path = path;
-    b->products.early = b->job.options.weights_out =
-        file_out_new(b->driver->diags, b->driver->arena, path);
-    return b->products.early != NULL;
+    b->job.options.weights_out = file_out_new(b->driver->diags, b->driver->arena, path);
+    if (stays) {
+        b->products.early_path = path;
+        b->products.early = b->job.options.weights_out;
+    }
+    return b->job.options.weights_out != NULL;
 }
 
 /* -save-temps: beside the product or in a folder; the depfile does not name them. */
@@ -403,6 +412,6 @@ int cmd_compile(Driver *driver)
             job_explain(&b.job);
         emit_all(&b, set);
     }
-    file_out_drop(b.products.early);
+    file_out_drop(b.job.options.weights_out);
     return 0;
 }

@@ -232,7 +232,7 @@ int cmd_pack(Driver *driver)
     PackFormat     format;
     Member        *m;
     uint32_t       n;
-    Bytes          archive;
+    BytesList      archive;
 
     if (!o->output)
         return !!diag_error(driver->diags, E_USAGE, NO_LOC, "say with -o where the archive goes");
@@ -243,10 +243,10 @@ int cmd_pack(Driver *driver)
     if ((o->bundle && !from_manifest(&p)) || !from_options(&p) || !gather(&p) ||
         !p.layout->members(driver->diags, driver->arena, &p.bundle, &m, &n) ||
         !pack_archive(driver->diags, driver->arena, format, p.bundle.epoch, m, n, &archive) ||
-        !file_write(driver->diags, o->output, archive))
+        !file_write_pieces(driver->diags, o->output, archive))
         return 1;
     if (o->verbose)
-        say(driver, "%s: %u members, %zu bytes\n", o->output, n, archive.n);
+        say(driver, "%s: %u members, %zu bytes\n", o->output, n, pieces_size(archive));
     return o->verify && !verify(driver, o->output, m, n, p.layout);
 }
 

@@ -374,7 +374,7 @@ static bool write_archive(Refitting *r)
     PackFormat  format = pack_format(driver->opt.output);
     Member     *m;
     uint32_t    n;
-    Bytes       archive;
+    BytesList   archive;
     bool        several;
 
     if (format == PACK_NONE)
@@ -391,7 +391,7 @@ static bool write_archive(Refitting *r)
     b.nextra = extra.n;
     return bundle_members(driver->diags, driver->arena, &b, &m, &n) &&
            pack_archive(driver->diags, driver->arena, format, b.epoch, m, n, &archive) &&
-           file_write(driver->diags, driver->opt.output, archive);
+           file_write_pieces(driver->diags, driver->opt.output, archive);
 }
 
 int cmd_refit(Driver *driver)

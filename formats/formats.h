@@ -187,12 +187,14 @@ struct archive;
 struct archive_entry;
 typedef struct {
     struct archive *archive;
-    uint64_t        bytes, limit; /* of the archive; of all its content */
-    bool            any_ratio;    /* the limit is what the user said */
-    uint64_t        got, in;      /* so far; 0 at the start */
+    Bytes           file;      /* the archive, which libarchive reads from memory */
+    uint64_t        limit;     /* bytes of all its content */
+    bool            any_ratio; /* the limit is what the user said */
+    uint64_t        got, in;   /* so far; 0 at the start */
 } Unpack;
 
-/* The content of the entry whose header was just read.  Of what is too large no more is read. */
+/* The content of the entry whose header was just read, aligned to 16 bytes: where it is stored in
+ * one piece so, it is that part of the file.  Of what is too large no more is read. */
 UnpackResult unpack_entry(Unpack *u, Arena *a, struct archive_entry *e, Bytes *out);
 
 /* ---- zip.c -------------------------------------------------------------------------------------- */
@@ -202,8 +204,8 @@ typedef struct {
     Bytes       data; /* aligned to 16 when read */
 } ZipEntry;
 
-/* All regular entries, unpacked into the arena; more than `limit` bytes in all, or than the ratio
- * allows, is an error. */
+/* All regular entries, unpacked into the arena, or parts of the file, which has to stay; more than
+ * `limit` bytes in all, or than the ratio allows, is an error. */
 bool zip_read(Diags *d, Arena *a, Loc loc, Bytes file, uint64_t limit, uint32_t *n, ZipEntry **out);
 /* A zip with stored entries and no times: the same entries give the same bytes. */
 Bytes zip_write(Arena *a, uint32_t n, const ZipEntry *entries);

@@ -19,8 +19,8 @@ static uint64_t most_of(const Unpack *u, uint64_t in)
 {
     uint64_t most = UNPACK_FREE + in * UNPACK_RATIO;
 
-    if (most < u->bytes)
-        most = u->bytes;
+    if (most < u->file.n)
+        most = u->file.n;
     return u->any_ratio || most > u->limit ? u->limit : most;
 }
 
@@ -30,32 +30,55 @@ static bool count(Unpack *u, uint64_t more)
     int64_t in = archive_filter_bytes(u->archive, -1); /* of the file, below all compressors */
 
     if (in > 0 && (uint64_t)in > u->in) /* a zip is not read from its begin to its end */
-        u->in = (uint64_t)in < u->bytes ? (uint64_t)in : u->bytes;
+        u->in = (uint64_t)in < u->file.n ? (uint64_t)in : u->file.n;
     u->got += more;
     return u->got <= most_of(u, u->in);
 }
 
+/* A part of the file that may stand for the content. */
+static bool is_stored(const Unpack *u, const uint8_t *at, uint64_t n)
+{
+    enum { ALIGNED = 16 };
+
+    return at >= u->file.at && at < u->file.at + u->file.n &&
+           n <= (uint64_t)(u->file.at + u->file.n - at) && (uintptr_t)at % ALIGNED == 0;
+}
+
 static UnpackResult read_sized(Unpack *u, Arena *a, uint64_t size, Bytes *out)
 {
-    uint8_t *at, more;
+    uint8_t *copy = NULL;
     uint64_t have = 0;
+    int      rc = ARCHIVE_OK;
 
-    if (u->got > most_of(u, u->bytes) || size > most_of(u, u->bytes) - u->got)
+    *out = (Bytes){NULL, size};
+    if (u->got > most_of(u, u->file.n) || size > most_of(u, u->file.n) - u->got)
         return UNPACK_LARGE;
-    at = arena_alloc(a, size ? size : 1);
-    while (have < size) {
-        uint64_t   left = size - have;
-        la_ssize_t n = archive_read_data(u->archive, at + have, left < CHUNK ? left : CHUNK);
+    while (rc == ARCHIVE_OK) {
+        const void *block = NULL;
+        size_t      n = 0;
+        la_int64_t  at = (la_int64_t)have; /* at the end that of the content */
 
-        if (n <= 0)
+        rc = archive_read_data_block(u->archive, &block, &n, &at);
+        if (rc != ARCHIVE_OK)
+            n = 0;
+        if (at < (la_int64_t)have || (uint64_t)at > size || n > size - (uint64_t)at)
             return UNPACK_BROKEN;
-        WRITTEN_BY_LIBRARY(at + have, (size_t)n);
-        have += (uint64_t)n;
-        if (!count(u, (uint64_t)n))
+        if (!count(u, (uint64_t)at + n - have))
             return UNPACK_LARGE;
+        if (n && n == size && is_stored(u, block, n)) {
+            out->at = block;
+        } else if (!out->at) {
+            out->at = copy = arena_alloc(a, size ? size : 1);
+        }
+        if (copy) {
+            memset(copy + have, 0, (uint64_t)at - have); /* a hole of a sparse file */
+            WRITTEN_BY_LIBRARY(block, n);
+            if (n)
+                memcpy(copy + at, block, n);
+        }
+        have = (uint64_t)at + n;
     }
-    *out = (Bytes){at, size};
-    return archive_read_data(u->archive, &more, 1) == 0 ? UNPACK_DONE : UNPACK_BROKEN;
+    return rc == ARCHIVE_EOF && have == size ? UNPACK_DONE : UNPACK_BROKEN;
 }
 
 UnpackResult unpack_entry(Unpack *u, Arena *a, struct archive_entry *e, Bytes *out)

@@ -37,7 +37,7 @@ static bool read_all(Diags *d, Arena *a, Loc loc, struct archive *z, Bytes file,
     static const uint8_t  none[20] = {'P', 'K', 5, 6};
     struct archive_entry *e;
     VEC(ZipEntry) v = {0};
-    Unpack u = {.archive = z, .bytes = file.n, .limit = limit};
+    Unpack u = {.archive = z, .file = file, .limit = limit};
     int    rc;
 
     *n = 0;

@@ -73,12 +73,47 @@ static int by_path(const void *a, const void *b)
     return strcmp((*(const Member *const *)a)->path, (*(const Member *const *)b)->path);
 }
 
-static la_ssize_t to_buffer(struct archive *ar, void *user, const void *p, size_t n)
+/* An archive as pieces: what libarchive hands on as it is, large content of a .tar, is a part of
+ * the member's; all else is a copy. */
+typedef struct {
+    Arena *arena;
+    Bytes  member; /* that is being written */
+    StrBuf copied;
+    VEC(Bytes) pieces; /* `at` NULL: so much of what was copied */
+} Pieces;
+
+enum { PIECE = 1 << 16 }; /* bytes from which on it is not copied */
+
+static la_ssize_t to_pieces(struct archive *ar, void *user, const void *data, size_t n)
 {
+    Pieces        *p = user;
+    const uint8_t *at = data;
+    bool           own = at >= p->member.at && at < p->member.at + p->member.n;
+
     (void)ar;
-    WRITTEN_BY_LIBRARY(p, n);
-    str_addn(user, p, n);
+    if (n >= PIECE && own && n <= (size_t)(p->member.at + p->member.n - at)) {
+        vec_push(p->arena, &p->pieces, ((Bytes){at, n}));
+        return (la_ssize_t)n;
+    }
+    WRITTEN_BY_LIBRARY(data, n);
+    str_addn(&p->copied, data, n);
+    if (p->pieces.n && !p->pieces.at[p->pieces.n - 1].at)
+        p->pieces.at[p->pieces.n - 1].n += n;
+    else
+        vec_push(p->arena, &p->pieces, ((Bytes){NULL, n}));
     return (la_ssize_t)n;
+}
+
+static BytesList all_pieces(Pieces *p)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < p->pieces.n; i++)
+        if (!p->pieces.at[i].at) {
+            p->pieces.at[i].at = (const uint8_t *)p->copied.at + at;
+            at += p->pieces.at[i].n;
+        }
+    return (BytesList){p->pieces.n, p->pieces.at};
 }
 
 static int set_format(struct archive *ar, PackFormat format)
@@ -116,6 +151,7 @@ typedef struct {
     struct archive *ar;
     PackFormat      format;
     int64_t         epoch;
+    Pieces         *out;
 } Pack;
 
 /* libarchive takes no more than INT_MAX bytes at once. */
@@ -149,6 +185,7 @@ static bool write_entry(Pack *p, const char *path, const Member *m)
         archive_entry_set_mtime(e, p->epoch, 0);
     rc = archive_write_header(p->ar, e);
     archive_entry_free(e);
+    p->out->member = m ? m->data : (Bytes){0};
     if (rc == ARCHIVE_OK && m && !write_content(p->ar, m->data))
         rc = ARCHIVE_FATAL;
     if (rc != ARCHIVE_OK)
@@ -190,30 +227,23 @@ static bool write_members(Pack *p, const Member *const *sorted, uint32_t n)
     return true;
 }
 
-enum { TAR_BLOCKS = 2048 }; /* a member's header and padding, and a folder's header */
-
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
-                  uint32_t n, Bytes *out)
+                  uint32_t n, BytesList *out)
 {
-    StrBuf         s = strbuf(a);
+    Pieces         pieces = {.arena = a, .copied = strbuf(a)};
     const Member **sorted = NEW_ARRAY(a, const Member *, n ? n : 1);
-    Pack           p = {d, a, NULL, format, epoch};
-    size_t         room = 0;
+    Pack           p = {d, a, NULL, format, epoch, &pieces};
     bool           ok;
 
     if (n > MAX_MEMBERS) /* which nothing could read again */
         return diag_error(d, E_PACK, NO_LOC, "more than %d members", MAX_MEMBERS);
     if (!(p.ar = archive_write_new()))
         return diag_error(d, E_PACK, NO_LOC, "no memory for the archive");
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         sorted[i] = &members[i];
-        room += members[i].data.n + TAR_BLOCKS;
-    }
-    if (format == PACK_TAR) /* a buffer that grows is there several times */
-        str_reserve(&s, room);
     qsort(sorted, n, sizeof *sorted, by_path);
     if (set_format(p.ar, format) != ARCHIVE_OK ||
-        archive_write_open(p.ar, &s, NULL, to_buffer, NULL) != ARCHIVE_OK) {
+        archive_write_open(p.ar, &pieces, NULL, to_pieces, NULL) != ARCHIVE_OK) {
         diag_error(d, E_PACK, NO_LOC, "libarchive refuses the format: %s",
                    archive_error_string(p.ar) ? archive_error_string(p.ar) : "not built in");
         archive_write_free(p.ar);
@@ -223,7 +253,7 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
     if (ok && archive_write_close(p.ar) != ARCHIVE_OK)
         ok = diag_error(d, E_PACK, NO_LOC, "cannot pack: %s", archive_error_string(p.ar));
     archive_write_free(p.ar);
-    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    *out = all_pieces(&pieces);
     return ok;
 }
 
@@ -364,7 +394,7 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     Loc             loc = {.file = file};
     Members         list = {0};
     struct archive *ar = archive_read_new();
-    Unpack          u = {ar, archive.n, limit, .any_ratio = limit != PACK_LIMIT};
+    Unpack          u = {ar, archive, limit, .any_ratio = limit != PACK_LIMIT};
     bool            ok = false;
 
     if (!ar)

@@ -198,13 +198,15 @@ PackFormat  pack_format(const char *path); /* by suffix; PACK_NONE if it is none
 bool        pack_looks(Bytes file);        /* by its first bytes, is it one of these? */
 bool        pack_means(const char *path, Bytes file); /* ... or by its suffix, if it is broken */
 const char *pack_stem(Arena *a, const char *path);    /* file name without folder and suffix */
-/* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0). */
+/* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0).
+ * Pieces may be those of the members' content, which has to stay. */
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
-                  uint32_t n, Bytes *out);
+                  uint32_t n, BytesList *out);
 #define PACK_LIMIT ((uint64_t)64 << 30) /* bytes of content, where nobody said */
 /* All regular files of an archive in any of the formats; at most `limit` bytes of content.  Errors:
  * paths that leave the archive, links, devices, names that are there twice or differ only in case,
- * and, where the limit is PACK_LIMIT, more than formats/unpack.c allows for so small a file. */
+ * and, where the limit is PACK_LIMIT, more than formats/unpack.c allows for so small a file.  What
+ * is not compressed lies in `archive`, which has to stay. */
 bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
                Member **members, uint32_t *n);
 /* False, with an error: a manifest.json in it is of another version (docs/compatibility.md). */

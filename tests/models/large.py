@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """A model of 2.7 GB as an object, a library, an archive, and run, against numpy: large.py TVMCC [FOLDER]. Needs onnx and numpy.
 
+Weights in a file of their own, or in an archive of these, may be mapped, but are never memory of the process: it may have less than
+they are.
+
 One file holds all of its weights, one tensor more than 2 GiB of them; most of that is a hole, so that the file takes little room on
 a disk, but products have it as zeros: 8 GiB have to be free in FOLDER (build/large), which is removed again.
 """
@@ -16,6 +19,7 @@ from onnx import TensorProto as T, helper as h
 
 ROWS, WIDTH, COLUMNS = 81920, 8192, 16
 FREE = 8 << 30
+DATA = 3 << 29  # bytes that a process may have which maps the weights
 USED = [0, 1, 777, 70000, ROWS - 1]  # rows of the table that are not zero
 
 
@@ -53,15 +57,15 @@ def make(folder):
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), os.path.join(folder, "net.onnx"))
 
 
-def call(folder, *args):
-    """Peak of its memory, MiB."""
-    child = subprocess.Popen(args, cwd=folder)
+def call(folder, *args, data=resource.RLIM_INFINITY):
+    """With so many bytes of memory that is no mapped file at most."""
+    child = subprocess.Popen(args, cwd=folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (data, data)))
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     print(f"{' '.join(args[1:])}: {usage.ru_utime + usage.ru_stime:.1f} s, {usage.ru_maxrss / 1024:.0f} MiB", flush=True)
     if child.returncode:
         sys.exit(f"FAILED: status {child.returncode}")
-    return usage.ru_maxrss / 1024
+    return usage.ru_maxrss / 1024  # MiB, of mapped files, too
 
 
 def main():
@@ -78,9 +82,9 @@ def main():
         if peak > 512:
             sys.exit("FAILED: the weights were in memory as a whole")
         os.remove(os.path.join(folder, "net.weights"))
-        for product, *more in (("net.so",), ("net.tar", "-fweights=file")):
-            call(folder, tvmcc, "net.onnx", *options, *more, "-o", product)
-            call(folder, tvmcc, "run", product, *values)
+        for data, product, *more in ((resource.RLIM_INFINITY, "net.so"), (DATA, "net.tar", "-fweights=file")):
+            call(folder, tvmcc, "net.onnx", *options, *more, "-o", product, data=data)
+            call(folder, tvmcc, "run", product, *values, data=data)
             os.remove(os.path.join(folder, product))
         call(folder, tvmcc, "run", "net.onnx", *options, *values)
     finally:

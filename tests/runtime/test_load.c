@@ -109,10 +109,12 @@ static void test_tar(void)
     uint32_t    n;
     Member     *m = archive_members(&n);
     const char *path = in_folder("model.tar");
+    BytesList   pieces;
     Bytes       tar;
     uint8_t    *broken;
 
-    CHECK(pack_archive(diags, arena, PACK_TAR, 0, m, n, &tar));
+    CHECK(pack_archive(diags, arena, PACK_TAR, 0, m, n, &pieces));
+    tar = pieces_join(arena, pieces);
     CHECK(file_write(diags, path, tar));
     CHECK(factor(path, "fake_embed") == 2);
     CHECK(factor(path, "fake_file") == 7);

@@ -476,6 +476,15 @@ static const struct {
     {"x.zip", "python3 -m zipfile -t"},
 };
 
+static bool packed(PackFormat f, const Member *m, uint32_t n, Bytes *out)
+{
+    BytesList pieces;
+    bool      ok = pack_archive(diags, arena, f, 0, m, n, &pieces);
+
+    *out = ok ? pieces_join(arena, pieces) : (Bytes){0};
+    return ok;
+}
+
 static void test_archives(void)
 {
     for (size_t i = 0; i < COUNT(formats); i++) {
@@ -486,9 +495,9 @@ static void test_archives(void)
 
         CHECK(f != PACK_NONE);
         setenv("TZ", "UTC", 1);
-        CHECK(pack_archive(diags, arena, f, 0, some, COUNT(some), &one));
+        CHECK(packed(f, some, COUNT(some), &one));
         setenv("TZ", "Asia/Tokyo", 1);
-        CHECK(pack_archive(diags, arena, f, 0, some, COUNT(some), &two));
+        CHECK(packed(f, some, COUNT(some), &two));
         unsetenv("TZ");
         CHECK(same(one, two));
         CHECK(pack_read(diags, arena, formats[i].name, one, 100, &m, &n));
@@ -519,26 +528,57 @@ static void test_archives(void)
     CHECK(pack_format("net.onnx") == PACK_NONE);
 }
 
-/* Weights are stored as they are, and may be larger than what is let out of any archive. */
+static bool is_in(Bytes part, Bytes whole)
+{
+    return part.at >= whole.at && part.at + part.n <= whole.at + whole.n;
+}
+
+/* Weights are stored as they are, and may be larger than what is let out of any archive.  No copy
+ * of them is made on either way. */
 static void test_large_member(void)
 {
-    Arena   *own = arena_new(NULL);
-    Member   w = {.path = "w", .data = {arena_alloc(own, UNPACK_FREE + 1), UNPACK_FREE + 1}}, *m;
-    uint32_t n = 0;
-    Bytes    tar;
+    Arena    *own = arena_new(NULL);
+    Member    w = {.path = "w", .data = {arena_alloc(own, UNPACK_FREE + 1), UNPACK_FREE + 1}}, *m;
+    uint32_t  n = 0;
+    BytesList pieces;
+    Bytes     tar;
 
-    CHECK(pack_archive(diags, own, PACK_TAR, 0, &w, 1, &tar));
+    memset((uint8_t *)(uintptr_t)w.data.at, 'w', w.data.n);
+    CHECK(pack_archive(diags, own, PACK_TAR, 0, &w, 1, &pieces));
+    CHECK(pieces.n == 3 && is_in(pieces.at[1], w.data));
+    tar = pieces_join(own, pieces);
     CHECK(tar.n < UNPACK_FREE + 8192);
     CHECK(pack_read(diags, own, "w.tar", tar, PACK_LIMIT, &m, &n));
-    CHECK(n == 1 && m->data.n == w.data.n);
+    CHECK(n == 1 && m->data.n == w.data.n && m->data.at[UNPACK_FREE] == 'w');
+    CHECK(is_in(m->data, tar));
     arena_free(own);
+}
+
+/* A hole of a file is zeros, at its end, too. */
+static void test_sparse_member(void)
+{
+    Bytes    tar;
+    Member  *m;
+    uint32_t n = 0;
+
+    if (!have("tar"))
+        return;
+    CHECK_INT(shell("printf begin >hole && truncate -s 300000 hole && printf middle >>hole && "
+                    "truncate -s 500000 hole && tar cSf sparse.tar hole"),
+              0);
+    CHECK(file_read(diags, arena, arena_printf(arena, "%s/sparse.tar", folder), &tar));
+    CHECK(tar.n < 100000);
+    CHECK(pack_read(diags, arena, "sparse.tar", tar, PACK_LIMIT, &m, &n));
+    CHECK(n == 1 && m->data.n == 500000);
+    CHECK(!memcmp(m->data.at, "begin\0", 6) && !memcmp(m->data.at + 299999, "\0middle\0", 8));
+    CHECK(m->data.at[499999] == 0);
 }
 
 static void test_bad_paths(void)
 {
     static const char *const paths[] = {"/etc/passwd", "../x", "a/../../x", "a//b", "",
                                         "a/",          "./a",  "a\\b"};
-    Bytes                    out;
+    BytesList                out;
 
     for (size_t i = 0; i < COUNT(paths); i++) {
         Member m = {.path = paths[i]};
@@ -586,7 +626,7 @@ static void test_bundle(void)
     CHECK(bundle_members(diags, arena, &b, &m, &n));
     CHECK(pack_find(m, n, "res_net/include/res_net.h") != NULL);
     CHECK(pack_find(m, n, "res_net/lib/x86_64-unknown-linux-gnu/libres_net.a") != NULL);
-    CHECK(pack_archive(diags, arena, PACK_TAR, 0, m, n, &tar));
+    CHECK(packed(PACK_TAR, m, n, &tar));
     put_file("bundle.tar", tar);
     CHECK(pack_read(diags, arena, "bundle.tar", tar, 1 << 20, &m, &n));
     CHECK(bundle_verify(diags, arena, "bundle.tar", m, n));
@@ -705,6 +745,7 @@ int main(void)
     RUN(test_library);
     RUN(test_archives);
     RUN(test_large_member);
+    RUN(test_sparse_member);
     RUN(test_bad_paths);
     RUN(test_bundle);
     RUN(test_shared_cross);
