@@ -58,15 +58,15 @@ WebAssembly.instantiate(fs.readFileSync(process.argv[2]), wasi.getImportObject()
   .then((w) => { process.exitCode = wasi.start(w.instance); });
 END
 
-# What the text is made for; cc, what it says to compile and to link; what runs the program.
+# What the text is made for; cc, what it says to compile and to link; what runs the program; what the processor needs for it.
 choose() {
     local x86="-mtriple=x86_64-linux-gnu" simd="-mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma"
-    target=c sources=scalars compile= link= run= reads= files= lacks='@nothing@'
+    target=c sources=scalars compile= link= run= needs= reads= files= lacks='@nothing@'
     case $1 in
     gcc | clang-19) cc=$1 ;;
-    gcc-avx2) cc=gcc compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
-    clang-avx2) cc=clang-19 compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
-    gcc-avx512) cc=gcc compile=$simd target="c $x86 -mcpu=cascadelake -mattr=+avx512f,+fma" ;;
+    gcc-avx2) cc=gcc needs=avx2 compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
+    clang-avx2) cc=clang-19 needs=avx2 compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
+    gcc-avx512) cc=gcc needs=avx512vl compile=$simd target="c $x86 -mcpu=cascadelake -mattr=+avx512f,+fma" ;;
     aarch64) cc=aarch64-linux-gnu-gcc link=-static run=qemu-aarch64-static ;;
     aarch64-neon)
         cc=aarch64-linux-gnu-gcc link=-static run=qemu-aarch64-static
@@ -124,7 +124,12 @@ read_all() { # compiler, program
 }
 
 compute() { # compiler, program
-    build "$1" "$2" && timeout 300 $run "$1/$2/program" >log 2>&1
+    build "$1" "$2" || return
+    if [ -n "$needs" ] && ! grep -qw "$needs" /proc/cpuinfo; then
+        echo "compiled; no $needs on this processor" >log
+    else
+        timeout 300 $run "$1/$2/program" >log 2>&1
+    fi
 }
 
 [ $# -gt 0 ] || set -- gcc
