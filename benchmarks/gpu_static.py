@@ -5,7 +5,7 @@
 
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
-shared memory; instructions of the hot loop, the one with most multiply-adds (of the kernel, where there is none), and the share of FFMA; what
+shared memory; instructions of the hot loop, the one with most multiply-adds (where there is none, of what lies between two barriers), and the share of FFMA; what
 limits it by the model below, with the share of that time for which the multiply-adds alone would do; how many blocks live
 on one multiprocessor; and the cycles of that bound for all blocks of the busiest one, a trip of the loop each.  Kernels without a multiply-add are left out unless --all is given.
 
@@ -135,15 +135,16 @@ def op(text):
 
 
 def loops(code):
-    """Each loop's own instructions, without those of loops in it; all of the kernel where there is no loop."""
+    """Each loop's own instructions, without those of loops in it; where there is no loop, those between barriers."""
     where = {text: i for i, (kind, text) in enumerate(code) if kind == "label"}
     found = set()
     for i, (kind, text) in enumerate(code):
         m = re.search(r"\bBRA\b.*\((\.L_\w+)\)", text) if kind == "code" else None
         if m and where.get(m[1], i) < i - 1:  # code ends in a branch to itself
             found.add((where[m[1]], i))
+    barriers = [i for i, (kind, text) in enumerate(code) if kind == "code" and op(text).startswith("BAR")]
     own = []
-    for a, b in found or {(0, len(code) - 1)}:
+    for a, b in found or zip([0] + barriers, barriers + [len(code) - 1]):
         inner = [(c, d) for c, d in found if (c, d) != (a, b) and a <= c and d <= b]
         own.append([op(t) for i, (k, t) in enumerate(code[a:b + 1], a)
                     if k == "code" and op(t) != "NOP" and not any(c <= i <= d for c, d in inner)])

@@ -122,7 +122,8 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
     double made = (double)(t->bm * t->made) * MADE;
     double issued = lanes / groups * (macs + loads + t->tested) + copies(t) + made;
-    double shared = (lanes / groups * loads * quad + numbers) * bytes / m->shared_rate;
+    double loaded = lanes / groups * loads * quad * bytes / m->shared_rate;
+    double shared = loaded + numbers * bytes / m->shared_rate;
     double step = fmax(lanes / groups * macs / (double)m->unit_macs,
                        fmax(issued / (double)m->unit_issue, shared));
 
@@ -135,6 +136,7 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double waits = t->stages > 1 ? 1 / (double)(t->stages - 1) : copy_waits(m, t);
     double chunk = device_chunk_cycles(t->stages > 1, waits * DEVICE_MEMORY * m->unit_wait,
                                        held * step * (double)t->chunk, own * (double)t->chunk);
+    chunk += held * loaded * (double)t->chunk / DEVICE_AMONG_EQUALS;
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait + held * join(m, t)) + stores;

@@ -14,6 +14,11 @@ enum {
     DEVICE_ROWS_APART = 2 /* rounds of a load of shared memory by threads of two rows */
 };
 
+/* Of tiles that keep the multiply-adds busy, or wait as long for memory, that which loads least of
+ * shared memory and has most on its way there: such a part of those loads and of the wait counts as
+ * if nothing ran beside it. */
+enum { DEVICE_AMONG_EQUALS = 64 };
+
 /* Blocks that a core holds at a time, at least one: of so many threads, registers of a thread and
  * bytes of shared memory. */
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes);

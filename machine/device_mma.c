@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-/* Of tiles that keep the matrix unit busy, that which loads least of shared memory and has most on
- * its way there: such a part of those loads and of the wait counts as if they waited for the unit.
- */
-enum { AMONG_EQUALS = 64 };
-
 /* Instructions that copy a number by registers; of a window, whose rows and columns are found for
  * each (machine code: 9 and 17 a number of ResNet-50's convolutions). */
 enum { COPIED = 9, GATHERED = 17 };
@@ -155,7 +150,7 @@ static double chunk_cycles(const Machine *m, const DeviceTile *t, double all, do
     if (t->stages < 2)
         return device_chunk_cycles(false, wait, all, own);
     wait /= t->keeps_m || t->keeps_n ? 1 : (double)(t->stages - (go_on ? 2 : 1));
-    return device_chunk_cycles(true, wait, all, own) + wait / AMONG_EQUALS;
+    return device_chunk_cycles(true, wait, all, own) + wait / DEVICE_AMONG_EQUALS;
 }
 
 double device_mma_cycles(const Machine *m, const DeviceTile *t)
@@ -183,7 +178,7 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
         fmax(fmax(unit, shared), fmax(copies / m->unit_macs, numbers * bytes / m->unit_rate));
     if (t->group)
         step = fmax(step, unit + beside * numbers * bytes / m->shared_rate);
-    step += shared / AMONG_EQUALS;
+    step += shared / DEVICE_AMONG_EQUALS;
 
     /* Each scheduler of a core has a part of the matrix unit, which a block with fewer warps than
      * there are of these leaves idle. */
