@@ -175,6 +175,17 @@ def integer_log(node, ins, text):
     return among(text, np.array((total <= 0) | (total > np.iinfo(ins[0].dtype).max), bool))
 
 
+@known("ReduceLogSum")
+def log_of_little(node, ins, text):
+    """Where terms cancel, the sum has the error of its terms, which is a large part of a logarithm near 0."""
+    if not is_float(ins[0].dtype):
+        return False
+    x, axes, unit = ins[0].astype(np.float64), reduced_axes(node, ins), float(np.finfo(ins[0].dtype).eps)
+    total, terms = (np.sum(t, axis=axes, keepdims=True) for t in (x, np.abs(x)))
+    log = np.abs(np.log(total))
+    return among(text, 4 * unit * terms / np.abs(total) > max(1e-5, 8 * unit) * log[np.isfinite(log)].max(initial=0))
+
+
 @known("ReduceLogSumExp")
 def integer_exponentials(node, ins, text):
     """onnxruntime rounds each exponential to an integer, so that only the largest numbers count; ours rounds
@@ -409,5 +420,6 @@ def rounds_cancel(node, ins, text):
 @known("QGemm", "QLinearMatMul", "MatMulInteger", "ConvInteger")
 def ends_at_16_bits(node, ins, text):
     """x86 without VNNI adds two products of u8 and i8 in 16 bits, and onnxruntime lets them end at 32767."""
-    types = {x.dtype.name for x in (ins[0], ins[3 if node.op.startswith("Q") else 1]) if x is not None}
-    return SATURATES and types == {"uint8", "int8"} and ": " in text
+    factors = [x for x in (ins[0], ins[3 if node.op.startswith("Q") else 1]) if x is not None]
+    most = 2 * np.prod([int(np.abs(x.astype(np.int64)).max(initial=0)) for x in factors])
+    return SATURATES and {x.dtype.name for x in factors} == {"uint8", "int8"} and most > 32767 and ": " in text
