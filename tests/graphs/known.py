@@ -417,7 +417,7 @@ def rounds_cancel(node, ins, text):
     return abs(float(m[1]) - float(m[2])) <= 2 * np.finfo(np.float32).eps * max(terms)
 
 
-@known("QGemm", "QLinearMatMul", "MatMulInteger", "ConvInteger")
+@known("QGemm", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger")
 def ends_at_16_bits(node, ins, text):
     """x86 without VNNI adds two products of u8 and i8 in 16 bits, and onnxruntime lets them end at 32767."""
     factors = [x for x in (ins[0], ins[3 if node.op.startswith("Q") else 1]) if x is not None]
