@@ -4,6 +4,7 @@
  *   transpose(transpose(x))       -> transpose(x)        or x, or a reshape if only 1s move
  *   transpose(reshape(transpose(x))) -> reshape(x)       if all is moved back
  *   transpose(layout_transform(x)) -> layout_transform(x)
+ *   layout_transform(layout_transform(x)) -> x           if it is back in its layout
  *   transpose(scatter_nd(transpose(x))) -> scatter_nd(x, axes=..)    if both undo each other
  *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
  *   x * 1, x / 1, x - 0           -> x                   the same bits
@@ -252,6 +253,19 @@ static const Expr *transposed_layout(Ctx *c, const Expr *e, const Expr *x, const
         layout[i] = a->dst_layout[axes[i]];
     a->dst_layout = intern(c->strings, layout);
     return make1(c, "layout_transform", call_arg(x, 0), a, e->loc);
+}
+
+/* Blocks as plain channels, and as the same blocks again. */
+static const Expr *layout_back(const Expr *e)
+{
+    const Expr                 *x = call_arg(e, 0);
+    const LayoutTransformAttrs *a = ATTRS_OF(LayoutTransformAttrs, e),
+                               *was = ATTRS_OF(LayoutTransformAttrs, x);
+    bool back = call_is(x, "layout_transform") && !a->channels && !was->channels &&
+                !strcmp(a->src_layout, was->dst_layout) &&
+                !strcmp(a->dst_layout, was->src_layout) && e->type == call_arg(x, 0)->type;
+
+    return back ? call_arg(x, 0) : e;
 }
 
 /* Cells of a transposed tensor, which is then transposed back, are cells of the tensor. */
@@ -686,6 +700,8 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         return view(c, e);
     if (call_is(e, "transpose"))
         return transpose(c, e);
+    if (call_is(e, "layout_transform"))
+        return layout_back(e);
     if (call_is(e, "concatenate") && call_arg(e, 0)->kind == EXPR_TUPLE &&
         call_arg(e, 0)->nkids == 1)
         return call_arg(e, 0)->kids[0];
