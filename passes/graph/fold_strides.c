@@ -125,9 +125,8 @@ static bool can_fold(Ctx *c, const Expr *e, Folding *f)
 static const Expr *filled_up(Ctx *c, const Expr *x, uint32_t i, int64_t before, int64_t behind,
                              double value)
 {
-    enum { MOST = 6 };
     PadAttrs *a = ATTRS_NEW(c, PadAttrs);
-    int64_t   width[2 * MOST] = {0};
+    int64_t  *width = NEW_ARRAY(c->scratch, int64_t, 2 * x->type->n);
 
     if (!before && !behind)
         return x;
