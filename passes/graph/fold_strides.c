@@ -221,7 +221,7 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *e)
 
 const Module *fold_strides(Ctx *c, const Module *m)
 {
-    const Module *now = module_rewrite(c, m, rewrite, NULL);
+    const Module *now = c->target ? module_rewrite(c, m, rewrite, NULL) : m;
 
     return now && now != m ? fold_constant(c, now) : now;
 }
