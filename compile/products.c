@@ -132,14 +132,14 @@ static bool make_shared(Products *p, Bytes *out)
 static bool whole_weights(const Products *p, Bytes *out)
 {
     const Compiled *k = p->k;
-    BytesList       all = weights_pieces(p->c->arena, k->weights, k->desc->weights_sha);
+    Sha256          sha = k->desc->weights_sha;
 
     if (!k->o->weights_out || !k->weights.n) {
-        *out = pieces_join(p->c->arena, all);
+        *out = weights_file(p->c->arena, k->weights, sha);
         return true;
     }
     *out = (Bytes){k->weights.at - WEIGHTS_AT, WEIGHTS_AT + k->weights.n};
-    return file_out_put(k->o->weights_out, 0, all.at[0]);
+    return file_out_put(k->o->weights_out, 0, weights_pieces(p->c->arena, k->weights, sha).at[0]);
 }
 
 static bool make_bundle(Products *p, Product kind, BytesList *out)

@@ -187,6 +187,11 @@ double device_launch_cycles(const Machine *m)
     return (double)m->kernel_ns * m->device_ghz;
 }
 
+double device_copy_cycles(const Machine *m, double bytes)
+{
+    return device_launch_cycles(m) + m->unit_wait + bytes / m->unit_rate / (double)m->units;
+}
+
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
 {
     /* A load or store and what counts it; cycles of a step of a sum; numbers of a row that a thread

@@ -410,6 +410,8 @@ typedef struct {
 double device_thread_cycles(const Machine *m, const DeviceThread *t);
 /* ... until another kernel has begun. */
 double device_launch_cycles(const Machine *m);
+/* A launch that reads and stores so many bytes of the caches that all cores share. */
+double device_copy_cycles(const Machine *m, double bytes);
 /* So many rows of `cells` numbers, read `stages` times; a thread has `lanes` side by side.  Of a
  * cell of all stages: operations, and divisions and functions among them; bytes that are stored. */
 typedef struct {

@@ -119,15 +119,11 @@ double time_dense_fours(Ctx *c, const Expr *call, const Algorithm *a)
 /* With columns of zeros up to a multiple of four. */
 static const Expr *fill_fours(Ctx *c, const Expr *x)
 {
-    PadAttrs *a = ATTRS_NEW(c, PadAttrs);
-    uint32_t  n = x->type->n;
-    int64_t  *width = NEW_ARRAY(c->scratch, int64_t, 2 * n), k;
+    uint32_t last = x->type->n - 1;
+    int64_t  k;
 
-    if (!type_dim(x->type, n - 1, &k))
-        return NULL;
-    width[2 * n - 1] = ceil_div(k, 4) * 4 - k;
-    a->pad_width = ints_dup(c, width, 2 * n);
-    return make1(c, "nn.pad", x, a, x->loc);
+    return type_dim(x->type, last, &k) ? make_pad(c, x, last, 0, ceil_div(k, 4) * 4 - k, 0, x->loc)
+                                       : NULL;
 }
 
 const Expr *make_dense_fours(Ctx *c, const Expr *call, const Algorithm *a)

@@ -41,16 +41,14 @@ static const Expr *filled_weights(Ctx *c, const Expr *w, int64_t groups, const F
 
 static const Expr *filled_data(Ctx *c, const Expr *x, int64_t groups, const Filled *f)
 {
-    PadAttrs         *a = ATTRS_NEW(c, PadAttrs);
     const Idx *const *d = x->type->dims;
     const Idx *dims[5] = {d[0], idx_const(c->arith, groups), idx_const(c->arith, f->in), d[2],
                           d[3]};
 
     if (f->to_in == f->in)
         return x;
-    a->pad_width = ints_dup(c, (int64_t[]){0, 0, 0, 0, 0, f->to_in - f->in, 0, 0, 0, 0}, 10);
     x = make_reshape_to(c, x, 5, dims, x->loc);
-    x = x ? make1(c, "nn.pad", x, a, x->loc) : NULL;
+    x = x ? make_pad(c, x, 2, 0, f->to_in - f->in, 0, x->loc) : NULL;
     dims[1] = idx_const(c->arith, groups * f->to_in);
     dims[2] = dims[3], dims[3] = dims[4];
     return x ? make_reshape_to(c, x, 4, dims, x->loc) : NULL;

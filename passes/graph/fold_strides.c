@@ -56,7 +56,7 @@ static double copy_cycles(const Folding *f, DType t, int64_t channels, int64_t c
     int64_t read = f->in[CHANNELS] * f->in[HEIGHT] * f->in[WIDTH];
     double  bytes = (double)(f->in[BATCH] * dtype_bytes(t) * (read + channels * cells));
 
-    return device_launch_cycles(&m) + m.unit_wait + bytes / m.unit_rate / (double)m.units;
+    return device_copy_cycles(&m, bytes);
 }
 
 static double blocks_cycles(const Folding *f, GpuConv w)
@@ -121,22 +121,6 @@ static bool can_fold(Ctx *c, const Expr *e, Folding *f)
            fold_side(a, f, kernel[1], 1, &f->side[1]) && pays(f, e);
 }
 
-/* `before` cells of a value before dimension i, and so many behind it. */
-static const Expr *filled_up(Ctx *c, const Expr *x, uint32_t i, int64_t before, int64_t behind,
-                             double value)
-{
-    PadAttrs *a = ATTRS_NEW(c, PadAttrs);
-    int64_t  *width = NEW_ARRAY(c->scratch, int64_t, 2 * x->type->n);
-
-    if (!before && !behind)
-        return x;
-    width[2 * i] = before;
-    width[2 * i + 1] = behind;
-    a->pad_width = ints_dup(c, width, 2 * x->type->n);
-    a->pad_value = value;
-    return make1(c, "nn.pad", x, a, x->loc);
-}
-
 /* Both last axes whole squares, behind `before` cells: image, channels, rows, row of the square,
  * columns, column of the square. */
 static const Expr *parts(const Folding *f, const Expr *x, const int64_t before[2],
@@ -147,8 +131,8 @@ static const Expr *parts(const Folding *f, const Expr *x, const int64_t before[2
     for (uint32_t i = 0; i < IMAGE; i++)
         type_dim(x->type, i, &dims[i]);
     for (uint32_t i = 0; i < 2 && x; i++)
-        x = filled_up(f->c, x, HEIGHT + i, before[i],
-                      cells[i] * f->side[i].stride - before[i] - dims[HEIGHT + i], value);
+        x = make_pad(f->c, x, HEIGHT + i, before[i],
+                     cells[i] * f->side[i].stride - before[i] - dims[HEIGHT + i], value, x->loc);
     return x ? make_reshape(f->c, x, 6,
                             (int64_t[]){dims[BATCH], dims[CHANNELS], cells[0], sy, cells[1], sx},
                             x->loc)
@@ -173,7 +157,7 @@ static const Expr *squares_of_weights(const Folding *f, const Expr *w)
     int64_t     dims[] = {f->out[CHANNELS], y->stride * x->stride * in, y->kernel, x->kernel};
 
     w = parts(f, w, (int64_t[]){y->front, x->front}, (int64_t[]){y->kernel, x->kernel}, 0);
-    w = w ? filled_up(f->c, w, CHANNELS, 0, in - f->in[CHANNELS], 0) : NULL;
+    w = w ? make_pad(f->c, w, CHANNELS, 0, in - f->in[CHANNELS], 0, w->loc) : NULL;
     return moved(f->c, w, (int64_t[]){0, 3, 5, 1, 2, 4}, IMAGE, dims);
 }
 
@@ -189,7 +173,7 @@ static const Expr *squares_of_picture(const Folding *f, const Expr *e, double va
 
     e = parts(f, cast ? call_arg(e, 0) : e, (int64_t[]){0, 0}, (int64_t[]){y->cells, x->cells},
               value);
-    e = e ? filled_up(f->c, e, CHANNELS, 0, in - f->in[CHANNELS], 0) : NULL;
+    e = e ? make_pad(f->c, e, CHANNELS, 0, in - f->in[CHANNELS], 0, e->loc) : NULL;
     e = e && cast ? make1(f->c, "cast", e, ATTRS_OF(CastAttrs, cast), cast->loc) : e;
     if (!f->filled)
         return moved(f->c, e, (int64_t[]){0, 3, 5, 1, 2, 4}, IMAGE, plain);

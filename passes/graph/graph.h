@@ -8,6 +8,9 @@
 
 const Expr *make1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc loc);
 const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
+/* `before` cells of the value before axis i, and so many behind it; x itself where both are 0. */
+const Expr *make_pad(Ctx *c, const Expr *x, uint32_t i, int64_t before, int64_t behind,
+                     double value, Loc loc);
 const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
 const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
 const Expr *make_cast(Ctx *c, const Expr *x, DType t, Loc loc);

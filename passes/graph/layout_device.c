@@ -100,9 +100,8 @@ static double repack(const LayoutSpace *s, const Expr *e, const int64_t dims[4],
 
     if (same_bytes(&s->plan, dims, from, to))
         return 0;
-    return device_launch_cycles(&s->machine) + s->machine.unit_wait +
-           moved(s,
-                 bytes * (layout_cells(&s->plan, dims, from) + layout_cells(&s->plan, dims, to)));
+    return device_copy_cycles(&s->machine, bytes * (layout_cells(&s->plan, dims, from) +
+                                                    layout_cells(&s->plan, dims, to)));
 }
 
 const LayoutCosts device_layouts = {widths, blocks, reads, conv_cost, other_cost, repack};

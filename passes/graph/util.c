@@ -48,6 +48,21 @@ const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const 
     return make1(c, "reshape", x, a, loc);
 }
 
+const Expr *make_pad(Ctx *c, const Expr *x, uint32_t i, int64_t before, int64_t behind,
+                     double value, Loc loc)
+{
+    PadAttrs *a = ATTRS_NEW(c, PadAttrs);
+    int64_t  *width = NEW_ARRAY(c->scratch, int64_t, 2 * x->type->n);
+
+    if (!before && !behind)
+        return x;
+    width[2 * i] = before;
+    width[2 * i + 1] = behind;
+    a->pad_width = ints_dup(c, width, 2 * x->type->n);
+    a->pad_value = value;
+    return make1(c, "nn.pad", x, a, loc);
+}
+
 const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
 {
     return make_reshape_to(c, x, n, dims_of_i64(c, dims, n).at, loc);
