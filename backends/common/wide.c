@@ -246,9 +246,11 @@ static bool find_lanes(Wide *x, uint32_t n, const Stmt *const *s, uint16_t lanes
 /* The stores from there on, of as many cells as there are, up to so many. */
 static bool find_group(Wide *x, uint32_t n, const Stmt *const *s, uint16_t most, Group *g)
 {
+    if (!n || s[0]->kind != STMT_STORE)
+        return false;
     const StoreData *d = &s[0]->u.store;
 
-    if (!n || s[0]->kind != STMT_STORE || d->n != 1 || d->value->dtype.lanes != 1)
+    if (d->n != 1 || d->value->dtype.lanes != 1)
         return false;
     for (uint16_t lanes = lanes_of(x, d->buffer, most); lanes >= 2; lanes /= 2)
         if (find_lanes(x, n, s, lanes, g))
