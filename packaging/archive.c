@@ -88,7 +88,7 @@ static la_ssize_t to_pieces(struct archive *ar, void *user, const void *data, si
 {
     Pieces        *p = user;
     const uint8_t *at = data;
-    bool           own = at >= p->member.at && at < p->member.at + p->member.n;
+    bool           own = p->member.n && at >= p->member.at && at < p->member.at + p->member.n;
 
     (void)ar;
     if (n >= PIECE && own && n <= (size_t)(p->member.at + p->member.n - at)) {
