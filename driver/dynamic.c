@@ -241,7 +241,7 @@ static const char *known_text(const Sizes *z, const Idx *x)
 static bool sizes_fit(Sizes *z)
 {
     const tvmcc_model_info *info = z->s->info;
-    IdxEnv                  env = {size_of, z};
+    IdxEnv                  env = {.var = size_of, .user = z};
 
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < z->p->nin; i++)

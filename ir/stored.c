@@ -15,6 +15,8 @@ static const StoredType stored[] = {
 
 const StoredType *dtype_stored(DType t)
 {
+    if (t.bits > 8)
+        return NULL;
     for (size_t i = 0; i < COUNT(stored); i++)
         if (stored[i].type.code == t.code && stored[i].type.bits == t.bits)
             return &stored[i];

@@ -117,7 +117,7 @@ static int64_t eval(Walk *w, const Idx *x, const Atom *var, int64_t value)
 {
     w->var = var;
     w->value = value;
-    return idx_eval(x, &(IdxEnv){value_of, w});
+    return idx_eval(x, &(IdxEnv){.var = value_of, .user = w});
 }
 
 static int by_value(const void *a, const void *b)

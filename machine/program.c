@@ -126,7 +126,7 @@ static bool operand(Run *r, const Param *p, const Arg *arg, int64_t *lo, int64_t
     if (!p->buffer || !arg->buffer || !buffer_size(r->c, p->buffer, &cells, &origin) || cells < 1)
         return false;
     cell = (int64_t)dtype_bytes(p->buffer->dtype);
-    *lo = idx_eval(arg->offset, &(IdxEnv){first_value, NULL}) - origin * cell;
+    *lo = idx_eval(arg->offset, &(IdxEnv){.var = first_value}) - origin * cell;
     *hi = *lo + cells * cell;
     return true;
 }

@@ -154,10 +154,18 @@ IdxSubst *subst_beside_loads(IdxSubst *s);
 void       subst_on_load(IdxSubst *s, const void *(*fn)(void *user, const void *load), void *user);
 const Idx *idx_subst(IdxSubst *s, const Idx *x);
 
-/* The value under an assignment of variables (and loads) by callback. */
+/* Values of the variables with ids lo .. lo + n - 1, of those that are bound. */
 typedef struct {
-    int64_t (*var)(void *user, const Atom *a); /* called for VAR and LOAD atoms */
-    void *user;
+    uint32_t lo, n;
+    int64_t *value;
+    bool    *bound;
+} IdxTable;
+
+/* The value under an assignment of variables (and loads), by a table and by callback. */
+typedef struct {
+    int64_t (*var)(void *user, const Atom *a); /* for LOAD atoms, and VAR atoms the table has not */
+    void           *user;
+    const IdxTable *table; /* or NULL */
 } IdxEnv;
 int64_t idx_eval(const Idx *x, const IdxEnv *env);
 

@@ -118,12 +118,16 @@ static int64_t atom_eval(const Atom *a, const IdxEnv *env)
 
 int64_t idx_eval(const Idx *x, const IdxEnv *env)
 {
-    int64_t v = x->c0;
+    const IdxTable *t = env->table;
+    int64_t         v = x->c0;
 
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *a = x->t[i].atom;
-        /* almost all are */
-        v += x->t[i].coef * (a->kind == ATOM_VAR ? env->var(env->user, a) : atom_eval(a, env));
+        uint32_t    at = t ? a->id - t->lo : 0;
+        /* almost all are variables */
+        v += x->t[i].coef * (a->kind != ATOM_VAR              ? atom_eval(a, env)
+                             : t && at < t->n && t->bound[at] ? t->value[at]
+                                                              : env->var(env->user, a));
     }
     return v;
 }

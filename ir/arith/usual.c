@@ -43,7 +43,7 @@ int64_t idx_usual(const Idx *x)
 
     if (!idx_is_open(x))
         return x->hi;
-    v = idx_eval(x, &(IdxEnv){usual_value, NULL});
+    v = idx_eval(x, &(IdxEnv){.var = usual_value});
     return v < x->lo ? x->lo : v > x->hi ? x->hi : v;
 }
 

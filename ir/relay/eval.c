@@ -203,7 +203,7 @@ static int64_t dim_value(void *user, const Atom *dim)
 static bool attrs_now(Eval *ev, const Expr *e, const Op *op, const Frame *f, const void **out)
 {
     DimEnv env = {.ev = ev, .frame = f};
-    IdxEnv how = {dim_value, &env};
+    IdxEnv how = {.var = dim_value, .user = &env};
 
     *out = e->u.attrs;
     if (!attrs_static(op->attrs, e->u.attrs))
@@ -215,7 +215,7 @@ static bool attrs_now(Eval *ev, const Expr *e, const Op *op, const Frame *f, con
 /* The cells of v become dimensions of the frame. */
 static bool bind_dims(Eval *ev, const Expr *e, Dims dims, const Value *v, Frame *f)
 {
-    IdxEnv how = {dim_value, &(DimEnv){.ev = ev, .frame = f}};
+    IdxEnv how = {.var = dim_value, .user = &(DimEnv){.ev = ev, .frame = f}};
 
     for (uint32_t i = 0; i < dims.n; i++) {
         const Idx  *x = dims.at[i];
@@ -726,7 +726,7 @@ static bool fits(const Type *param, const Type *have)
 static bool find_dims(Eval *ev, const Expr *main, uint32_t nin, const Const *const *in)
 {
     DimEnv env = {.ev = ev, .frame = ev->main};
-    IdxEnv how = {dim_value, &env};
+    IdxEnv how = {.var = dim_value, .user = &env};
 
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < nin; i++)

@@ -167,11 +167,8 @@ static int64_t eval_atom(void *user, const Atom *a)
                       v, a->lo, a->hi);
         return v;
     }
-    if (a->id < e->n.atoms.lo || a->id > e->n.atoms.hi || !e->n.bound[a->id - e->n.atoms.lo]) {
-        eval_fail(e, "variable '%s' has no value", a->name);
-        return a->lo;
-    }
-    return e->n.var[a->id - e->n.atoms.lo];
+    eval_fail(e, "variable '%s' has no value", a->name);
+    return a->lo;
 }
 
 int64_t eval_idx(Eval *e, const Idx *x)
@@ -184,8 +181,20 @@ void eval_set_var(Eval *e, const Atom *a, int64_t v)
     if (v < a->lo || v > a->hi)
         eval_fail(e, "'%s' is %" PRId64 ", outside its range %" PRId64 "..%" PRId64, a->name, v,
                   a->lo, a->hi);
-    e->n.var[a->id - e->n.atoms.lo] = v;
-    e->n.bound[a->id - e->n.atoms.lo] = true;
+    e->n.vars.value[a->id - e->n.vars.lo] = v;
+    e->n.vars.bound[a->id - e->n.vars.lo] = true;
+}
+
+int64_t eval_var(const Eval *e, const Atom *a)
+{
+    return e->n.vars.value[a->id - e->n.vars.lo];
+}
+
+IdxTable eval_vars(Arena *a, Range atoms)
+{
+    size_t n = eval_span(atoms);
+
+    return (IdxTable){atoms.lo, (uint32_t)n, NEW_ARRAY(a, int64_t, n), NEW_ARRAY(a, bool, n)};
 }
 
 bool eval_pred(Eval *e, Pred p)
@@ -226,6 +235,7 @@ static Mem *measure_mem(Eval *e, const Buffer *b, int64_t *before, int64_t *afte
         m = NEW(e->arena, Mem);
         m->extent = NEW_ARRAY(e->arena, int64_t, b->ndim + 1);
         m->stride = NEW_ARRAY(e->arena, int64_t, b->ndim + 1);
+        m->lane = (uint32_t)cell_bytes(b) / (b->record ? 1 : b->dtype.lanes);
         e->n.mem[b->id - e->n.buffers.lo] = m;
         buffer_strides(e->c, b, stride);
         for (uint32_t i = 0; i < b->ndim; i++)
@@ -304,7 +314,6 @@ uint8_t *eval_address(Eval *e, const Buffer *b, const Idx *const *index, const A
                       uint32_t lane)
 {
     Mem     *m = eval_mem(e, b);
-    size_t   one = b->record ? cell_bytes(b) : dtype_bytes(dtype_lanes(b->dtype, 1));
     int64_t  cell = 0;
     uint8_t *at;
 
@@ -325,8 +334,8 @@ uint8_t *eval_address(Eval *e, const Buffer *b, const Idx *const *index, const A
     }
     if (b->dtype.lanes > 1)
         cell = cell * b->dtype.lanes + lane;
-    at = m->at + cell * (int64_t)one;
-    if (at < m->first || at + one > m->end) {
+    at = m->at + cell * m->lane;
+    if (at < m->first || at + m->lane > m->end) {
         eval_fail(e, "cell %" PRId64 " of '%s' is outside the memory it was given", cell, b->name);
         return NULL;
     }
@@ -487,11 +496,10 @@ bool tir_eval(Ctx *c, const TirModule *m, const Func *f, uint32_t nbuffers, void
     e->measured = map_new(arena);
     e->expanded = map_new(arena);
     e->n.atoms = e->prims = e->n.buffers = (Range){1, 0};
-    e->env = (IdxEnv){eval_atom, e};
+    e->env = (IdxEnv){eval_atom, e, &e->n.vars};
     e->stamp = 1; /* 0 is that of an empty memo */
     measure_func(e, f);
-    e->n.var = NEW_ARRAY(arena, int64_t, eval_span(e->n.atoms));
-    e->n.bound = NEW_ARRAY(arena, bool, eval_span(e->n.atoms));
+    e->n.vars = eval_vars(arena, e->n.atoms);
     e->n.mem = NEW_ARRAY(arena, Mem *, eval_span(e->n.buffers));
     e->memo = NEW_ARRAY(arena, Memo, eval_span(e->prims));
     if (enter(e, f, nbuffers, buffers, nscalars, scalars))

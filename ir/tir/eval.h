@@ -12,7 +12,8 @@ typedef struct {
     uint8_t *at;          /* cell 0 of the interior */
     uint8_t *first, *end; /* what may be touched at all */
     int64_t *extent, *stride;
-    uint8_t *own; /* storage of an alloc */
+    uint32_t lane; /* bytes of a cell's lane, or of a struct */
+    uint8_t *own;  /* storage of an alloc */
     size_t   bytes;
     bool     one; /* of one thread of a launch: no other can see it */
 } Mem;
@@ -30,8 +31,7 @@ typedef struct {
 /* What variables and buffers are, by id: of the program, or of one thread of a launch. */
 typedef struct {
     Range    atoms, buffers;
-    int64_t *var;
-    bool    *bound;
+    IdxTable vars; /* of the atoms */
     Mem    **mem;
 } Names;
 
@@ -72,6 +72,9 @@ size_t eval_span(Range r);
 int64_t eval_idx(Eval *e, const Idx *x);
 bool    eval_pred(Eval *e, Pred p);
 void    eval_set_var(Eval *e, const Atom *a, int64_t v);
+int64_t eval_var(const Eval *e, const Atom *a); /* of one that has a value */
+/* No variable of the ids has a value yet. */
+IdxTable eval_vars(Arena *a, Range atoms);
 
 /* The value of a lane; memos hold until the stamp changes. */
 Scalar eval_prim(Eval *e, const Prim *p, uint32_t lane);

@@ -238,8 +238,7 @@ static void loop_together(Eval *e, const Stmt *s, const bool *on)
     for (int64_t k = 0; k < n && !e->bad; k++) {
         for (uint32_t i = 0; next(x, on, &i); i++) {
             launch_enter(e, i);
-            eval_set_var(e, l->var,
-                         k ? e->n.var[l->var->id - e->n.atoms.lo] + 1 : eval_idx(e, l->lo));
+            eval_set_var(e, l->var, k ? eval_var(e, l->var) + 1 : eval_idx(e, l->lo));
         }
         together(e, s->kids[0], on);
     }
@@ -456,7 +455,7 @@ void eval_bound(Eval *e, const Stmt *s)
 static void make_threads(Eval *e, const Func *f, Names ids, const int64_t block[3])
 {
     Launch *x = e->launch;
-    size_t  nvar = eval_span(ids.atoms), nmem = eval_span(ids.buffers);
+    size_t  nmem = eval_span(ids.buffers);
 
     x->threads = NEW_ARRAY(e->arena, Thread, x->n);
     x->on = NEW_ARRAY(e->arena, bool, x->n);
@@ -466,15 +465,15 @@ static void make_threads(Eval *e, const Func *f, Names ids, const int64_t block[
         t->number[1] = i / block[0] % block[1];
         t->number[2] = i / block[0] / block[1];
         t->n = ids;
-        t->n.var = NEW_ARRAY(e->arena, int64_t, nvar);
-        t->n.bound = NEW_ARRAY(e->arena, bool, nvar);
+        t->n.vars = eval_vars(e->arena, ids.atoms);
         t->n.mem = NEW_ARRAY(e->arena, Mem *, nmem);
         x->on[i] = true;
         for (uint32_t k = 0; k < f->nparams; k++) {
             const Param *p = &f->params[k];
             if (p->scalar) {
-                t->n.var[p->scalar->id - ids.atoms.lo] = e->n.var[p->scalar->id - e->n.atoms.lo];
-                t->n.bound[p->scalar->id - ids.atoms.lo] = true;
+                uint32_t at = p->scalar->id - ids.atoms.lo;
+                t->n.vars.value[at] = eval_var(e, p->scalar);
+                t->n.vars.bound[at] = true;
             } else {
                 t->n.mem[p->buffer->id - ids.buffers.lo] =
                     e->n.mem[p->buffer->id - e->n.buffers.lo];

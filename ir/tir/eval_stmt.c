@@ -99,7 +99,7 @@ static void exec_block(Eval *e, const Stmt *s)
         for (uint32_t i = 0; i < n; i++)
             eval_set_var(e, b->iter[i], eval_idx(e, b->bind[i]));
         for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
-            first = first && e->n.var[b->iter[i]->id - e->n.atoms.lo] == b->iter[i]->lo;
+            first = first && eval_var(e, b->iter[i]) == b->iter[i]->lo;
         for (uint32_t i = 0; i < s->nkids && !e->bad && !e->left; i++)
             if (i > 0 || !b->has_init || first)
                 eval_stmt(e, s->kids[i]);

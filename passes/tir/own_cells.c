@@ -109,7 +109,7 @@ static int compare(const void *a, const void *b)
 static bool count_out(Ctx *c, Rounds *r, int64_t rounds, uint32_t ndim, const Idx *const *index)
 {
     int64_t *cell = NEW_ARRAY(c->scratch, int64_t, (size_t)rounds), size = 1;
-    IdxEnv   env = {value_of, r};
+    IdxEnv   env = {.var = value_of, .user = r};
 
     for (uint32_t d = 0; d < ndim; d++)
         if (!can_count(r, index[d]) || !checked_mul(size, index[d]->hi - index[d]->lo + 1, &size))

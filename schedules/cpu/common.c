@@ -132,7 +132,7 @@ static int64_t iter_value(void *user, const Atom *a)
 static int64_t group_blocks(const Sched *s, int64_t o)
 {
     DataLoad d = data_load(s);
-    IdxEnv   env = {iter_value, &d};
+    IdxEnv   env = {.var = iter_value, .user = &d};
     int64_t  n;
 
     if (!d.load || !(d.at = iter_of(d.block, "o")))

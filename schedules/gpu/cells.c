@@ -205,7 +205,8 @@ static double line_share(const Machine *m, const Idx *x, int64_t bytes, int64_t 
 
     if (idx_reads_memory(x))
         return (double)sector;
-    step = idx_eval(x, &(IdxEnv){at_thread, &one}) - idx_eval(x, &(IdxEnv){at_thread, &zero});
+    step = idx_eval(x, &(IdxEnv){.var = at_thread, .user = &one}) -
+           idx_eval(x, &(IdxEnv){.var = at_thread, .user = &zero});
     step = step < 0 ? -step : step;
     if (step < lanes && step)
         step = lanes;
@@ -218,7 +219,7 @@ static int64_t parts_of(const Idx *x, int64_t bytes, int64_t part, int64_t threa
     int64_t n = 0;
 
     for (int64_t o = 0; o < threads; o++) {
-        int64_t of = idx_eval(x, &(IdxEnv){at_thread, &o}) * bytes / part;
+        int64_t of = idx_eval(x, &(IdxEnv){.var = at_thread, .user = &o}) * bytes / part;
         n += !map_get(seen, (uint64_t)of);
         map_put(seen, (uint64_t)of, seen);
     }

@@ -141,7 +141,7 @@ static bool next(Rig *r, int from)
 
 static void random_forms(Rig *r, int count)
 {
-    IdxEnv env = {env_var, r};
+    IdxEnv env = {.var = env_var, .user = r};
     int    wrong = 0, range = 0, bounds = 0, round = 0, substs = 0, canon = 0;
     for (int k = 0; k < count; k++) {
         vars(r, NULL, k % 3 == 0);

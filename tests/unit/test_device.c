@@ -7,28 +7,37 @@
 #include "tests/unit/cases.h"
 #include "tests/unit/launches.h"
 
-static uint32_t    level;
-static const char *warps;   /* a target: products take 16 bits, by instructions of warps */
-static const char *machine; /* figures of one whose threads have many cells, or NULL */
+/* How code is made. */
+typedef struct {
+    uint32_t    level;
+    const char *warps;   /* a target: products take 16 bits, by instructions of warps; or NULL */
+    const char *machine; /* figures, or NULL */
+} Way;
+
+/* Figures of a GPU whose threads have many cells, and of one whose tiles are four warps'. */
+#define MANY_CELLS "tests/backends/one_core.machine"
+#define FOUR_WARPS "tests/backends/four_warps.machine"
+
+static Way way;
 
 static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, uint32_t most,
                        const Const **out)
 {
     Compiled    x;
-    const char *wrong = compile_launches(c, m, level, warps, machine, &x);
+    const char *wrong = compile_launches(c, m, way.level, way.warps, way.machine, &x);
 
     if (wrong)
         return wrong;
     const TirModule *tir =
-        warps ? run_tir_passes(c, x.plan->tir, &x.o->passes, TIR_TO_CODE) : x.plan->tir;
+        way.warps ? run_tir_passes(c, x.plan->tir, &x.o->passes, TIR_TO_CODE) : x.plan->tir;
     return tir ? run_launches(c, &x, tir, nin, in, most, out) : "does not run";
 }
 
 static void check_operator(const Case *k)
 {
-    const char *how = machine ? "launches, many cells"
-                      : level ? "launches, -O3"
-                              : "launches, -O0",
+    const char *how = way.machine ? "launches, many cells"
+                      : way.level ? "launches, -O3"
+                                  : "launches, -O0",
                *wrong;
     const Const *out[MAX_OPERANDS];
 
@@ -325,85 +334,131 @@ static const char *differs(Arena *a, uint32_t result, const Const *got, const Co
     for (size_t k = 0; k < want->data.n; k += 4) {
         double x = dtype_get_f(DT_F32, got->data.at + k),
                y = dtype_get_f(DT_F32, want->data.at + k);
-        if (warps ? fabs(x - y) > 2e-3 * largest : !close_enough(x, y, 1e-4))
+        if (way.warps ? fabs(x - y) > 2e-3 * largest : !close_enough(x, y, 1e-4))
             return arena_printf(a, "number %zu of result %u is %g, not %g", k / 4, result, x, y);
     }
     return NULL;
 }
 
-static void check_network(const char *text)
+/* A network's module and inputs, as each context has them; NULL if it does not parse. */
+static const Module *read_network(Ctx *c, const char *text, uint32_t *nin, const Const **in)
 {
-    Arena              *arena = arena_new(NULL);
-    Diags              *diags = diags_new(arena);
-    Ctx                *c = ctx_new(arena, diags, op_table);
-    Net                 net = {.c = c, .seed = 7};
-    const Const        *in[MOST], **out;
-    const Const *const *want;
-    const char         *wrong = "does not parse";
-    uint32_t            nin = 0, nwant = 0;
-    StrBuf              said = strbuf(arena);
-    const Module       *m =
+    Net           net = {.c = c, .seed = 7};
+    const Module *m =
         relay_parse(c, "net", (Bytes){(const uint8_t *)text, strlen(text)}, (Bytes){0});
     const Expr *f = m ? module_func(m, "main") : NULL;
 
-    check_count++;
-    for (nin = 0; f && nin < func_nparams(f) && nin < MOST; nin++)
-        in[nin] = float_noise(&net, func_param(f, nin)->type, -1, 1);
-    if (f && !relay_eval(c, m, nin, in, &nwant, &want))
-        wrong = "the graph is not evaluated";
-    out = NEW_ARRAY(arena, const Const *, nwant + 1);
-    if (f && nwant)
-        wrong = run(c, m, nin, in, nwant, out);
+    for (*nin = 0; f && *nin < func_nparams(f) && *nin < MOST; ++*nin)
+        in[*nin] = float_noise(&net, func_param(f, *nin)->type, -1, 1);
+    return f ? m : NULL;
+}
+
+/* What the graph gives, evaluated in `c`; 0 results if it does not. */
+static uint32_t evaluate(Ctx *c, const char *text, const Const *const **want)
+{
+    const Const  *in[MOST];
+    uint32_t      nin, n = 0;
+    const Module *m = read_network(c, text, &nin, in);
+
+    return m && relay_eval(c, m, nin, in, &n, want) ? n : 0;
+}
+
+/* What is wrong with the network made in `way`, or NULL. */
+static const char *check_way(Ctx *c, const char *text, uint32_t nwant, const Const *const *want)
+{
+    const Const  *in[MOST], **out = NEW_ARRAY(c->arena, const Const *, nwant + 1);
+    uint32_t      nin;
+    const Module *m = read_network(c, text, &nin, in);
+    const char   *wrong = m ? run(c, m, nin, in, nwant, out) : "does not parse";
+
     for (uint32_t i = 0; !wrong && i < nwant; i++)
-        wrong = differs(arena, i, out[i], want[i]);
-    if (wrong) {
-        diag_print(diags, DIAG_TEXT, &said);
-        printf("%s\n-O%u%s: %s\n%s\n", text, level, warps ? " in 16 bits" : "", wrong,
-               said.at ? said.at : "");
-        check_failures++;
+        wrong = differs(c->arena, i, out[i], want[i]);
+    return wrong;
+}
+
+static void check_network(const char *text, uint32_t nways, const Way *ways)
+{
+    Arena              *arena = arena_new(NULL);
+    Ctx                *graph = ctx_new(arena, diags_new(arena), op_table);
+    const Const *const *want = NULL;
+    uint32_t            nwant = evaluate(graph, text, &want);
+
+    for (uint32_t i = 0; i < nways; i++) {
+        Arena      *own = arena_new(NULL);
+        Diags      *diags = diags_new(own);
+        Ctx        *c = ctx_new(own, diags, op_table);
+        StrBuf      said = strbuf(own);
+        const char *wrong;
+
+        check_count++;
+        way = ways[i];
+        wrong = nwant ? check_way(c, text, nwant, want) : "the graph is not evaluated";
+        if (wrong) {
+            diag_print(diags, DIAG_TEXT, &said);
+            printf("%s\n-O%u%s%s%s%s: %s\n%s\n", text, way.level, way.warps ? " in 16 bits, " : "",
+                   way.warps ? way.warps : "", way.machine ? ", " : "",
+                   way.machine ? way.machine : "", wrong, said.at ? said.at : "");
+            check_failures++;
+        }
+        ctx_free(c);
+        arena_free(own);
     }
-    ctx_free(c);
+    ctx_free(graph);
     arena_free(arena);
+}
+
+static void check_networks(uint32_t n, const char *const *text, uint32_t nways, const Way *ways)
+{
+    for (uint32_t i = 0; i < n; i++)
+        check_network(text[i], nways, ways);
+}
+
+#define CHECK_NETWORKS(text, ways) check_networks(COUNT(text), text, COUNT(ways), ways)
+
+static void check_all_networks(void)
+{
+    static const Way any[] = {{0, NULL, NULL},   {0, "cuda", NULL},     {3, NULL, NULL},
+                              {3, "cuda", NULL}, {3, NULL, MANY_CELLS}, {3, "cuda", MANY_CELLS}};
+    /* at -O0 all GPUs have the same loops */
+    static const Way of_bytes[] = {{0, NULL, NULL},
+                                   {0, "cuda", NULL},
+                                   {3, NULL, NULL},
+                                   {3, "cuda", NULL},
+                                   {3, "cuda -arch=sm_61", NULL},
+                                   {3, NULL, MANY_CELLS},
+                                   {3, "cuda", MANY_CELLS},
+                                   {3, "cuda -arch=sm_61", MANY_CELLS}};
+    static const Way of_products[] = {
+        {0, "cuda", NULL},
+        {3, "cuda", NULL},
+        {3, "cuda -arch=sm_87", NULL}, /* with few cores: larger tiles */
+        {3, "cuda", MANY_CELLS},
+        {3, "cuda -arch=sm_87", MANY_CELLS}};
+    static const Way of_heads[] = {{0, "cuda", NULL},
+                                   {3, "cuda", NULL},
+                                   {3, "cuda -arch=sm_90", NULL},
+                                   {3, "cuda", MANY_CELLS},
+                                   {3, "cuda -arch=sm_90", MANY_CELLS}};
+    static const Way of_groups[] = {{3, "cuda -arch=sm_90a", FOUR_WARPS}};
+
+    CHECK_NETWORKS(networks, any);
+    CHECK_NETWORKS(bytes, of_bytes);
+    CHECK_NETWORKS(products, of_products);
+    CHECK_NETWORKS(heads, of_heads);
+    CHECK_NETWORKS(groups, of_groups);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        uint32_t    level;
-        const char *machine;
-    } ways[] = {{0, NULL}, {3, NULL}, {3, "tests/backends/one_core.machine"}};
+    static const Way ways[] = {{0, NULL, NULL}, {3, NULL, NULL}, {3, NULL, MANY_CELLS}};
 
+    if (argc < 2)
+        check_all_networks();
     for (uint32_t w = 0; w < COUNT(ways); w++) {
-        level = ways[w].level;
-        machine = ways[w].machine;
-        for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(networks); i++) {
-            warps = i % 2 ? "cuda" : NULL;
-            check_network(networks[i / 2]);
-        }
-        for (uint32_t i = 0; argc < 2 && i < 3 * COUNT(bytes); i++) {
-            warps = i % 3 == 0 ? NULL : i % 3 == 1 ? "cuda" : "cuda -arch=sm_61";
-            if (level || i % 3 < 2) /* at -O0 all GPUs have the same loops */
-                check_network(bytes[i / 3]);
-        }
-        for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(products); i++) {
-            warps = i % 2 ? "cuda -arch=sm_87" : "cuda"; /* with few cores: larger tiles */
-            if (level || i % 2 == 0)
-                check_network(products[i / 2]);
-        }
-        for (uint32_t i = 0; argc < 2 && i < 2 * COUNT(heads); i++) {
-            warps = i % 2 ? "cuda -arch=sm_90" : "cuda";
-            if (level || i % 2 == 0)
-                check_network(heads[i / 2]);
-        }
-        warps = NULL;
+        way = ways[w];
         for (uint32_t i = 0; i < op_table.n; i++)
             if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))
                 run_file(op_table.at[i].text, UINT32_MAX, check_operator);
     }
-    level = 3;
-    machine = "tests/backends/four_warps.machine";
-    warps = "cuda -arch=sm_90a";
-    for (uint32_t i = 0; argc < 2 && i < COUNT(groups); i++)
-        check_network(groups[i]);
     return check_result();
 }
