@@ -36,6 +36,9 @@ if(TVMCC_STATIC_LLVM AND NOT TVMCC_SANITIZE)
     tvmcc_library(llvm_system SHARED ${llvm_system} STATIC -l:libzstd.a -l:libz.a -lm)
     target_link_libraries(tvmcc_llvm INTERFACE ${llvm_libraries} tvmcc_lib_llvm_system
         -l:libstdc++.a)
+    # LLVM's tables are 280,000 addresses.  An executable that may lie anywhere writes all of them when it
+    # starts, in 1,300 pages, which takes as long as all else until main.
+    target_link_options(tvmcc_llvm INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 else()
     llvm_config(llvm_ldflags --ldflags)
     llvm_config(llvm_libraries --link-shared --libs)

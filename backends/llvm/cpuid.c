@@ -42,13 +42,22 @@ enum { OSXSAVE = 27 };
 
 static uint64_t closed(const char *list);
 
+/* COUNT(rows): nobody asks for it. */
+static size_t row_of(const char *name, size_t n)
+{
+    size_t i = 0;
+
+    while (i < COUNT(rows) && (strncmp(rows[i].name, name, n) || rows[i].name[n]))
+        i++;
+    return i;
+}
+
 /* The feature and what it implies; 0 if nobody asks for it. */
 static uint64_t with_implied(const char *name, size_t n)
 {
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
-            return (uint64_t)1 << i | closed(rows[i].implies);
-    return 0;
+    size_t i = row_of(name, n);
+
+    return i < COUNT(rows) ? (uint64_t)1 << i | closed(rows[i].implies) : 0;
 }
 
 /* "a,b" and what they imply: implications are a few deep. */
@@ -68,11 +77,11 @@ static uint64_t closed(const char *list)
 /* Without the feature and all that imply it. */
 static uint64_t without(uint64_t set, const char *name, size_t n)
 {
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
-            for (size_t k = 0; k < COUNT(rows); k++)
-                if (((uint64_t)1 << k | closed(rows[k].implies)) >> i & 1)
-                    set &= ~((uint64_t)1 << k);
+    size_t i = row_of(name, n);
+
+    for (size_t k = 0; i < COUNT(rows) && k < COUNT(rows); k++)
+        if (((uint64_t)1 << k | closed(rows[k].implies)) >> i & 1)
+            set &= ~((uint64_t)1 << k);
     return set;
 }
 
@@ -99,9 +108,9 @@ static uint64_t set_of_cpu(const char *name)
 
 bool cpu_has(const char *cpu, const char *feature)
 {
-    size_t n = strlen(feature);
+    size_t i = row_of(feature, strlen(feature));
 
-    return without(set_of_cpu(cpu), feature, n) != set_of_cpu(cpu);
+    return i < COUNT(rows) && set_of_cpu(cpu) >> i & 1;
 }
 
 CpuNeeds target_needs(const Target *t)
