@@ -25,5 +25,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Bytes file = fuzz_split((Bytes){data, size}, "----", 4, &values);
 
-    return fuzz_model("caffe2", "/nonexistent/predict_net.pb", file, draw);
+    return fuzz_model(FUZZ_FORMAT(caffe2), "/nonexistent/predict_net.pb", file, draw);
 }

@@ -24,5 +24,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("coreml", "/nonexistent/model.mlmodel", (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(coreml), "/nonexistent/model.mlmodel", (Bytes){data, size}, draw);
 }

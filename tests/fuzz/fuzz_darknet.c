@@ -22,5 +22,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Bytes file = fuzz_split((Bytes){data, size}, "", 1, &values);
 
-    return fuzz_model("darknet", "/nonexistent/model.cfg", file, draw);
+    return fuzz_model(FUZZ_FORMAT(darknet), "/nonexistent/model.cfg", file, draw);
 }

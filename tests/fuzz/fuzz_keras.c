@@ -25,5 +25,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("keras", "/nonexistent/model.keras", (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(keras), "/nonexistent/model.keras", (Bytes){data, size}, draw);
 }

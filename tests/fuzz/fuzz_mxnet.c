@@ -27,5 +27,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Bytes file = fuzz_split((Bytes){data, size}, "", 1, &values);
 
-    return fuzz_model("mxnet", "/nonexistent/model-symbol.json", file, draw);
+    return fuzz_model(FUZZ_FORMAT(mxnet), "/nonexistent/model-symbol.json", file, draw);
 }

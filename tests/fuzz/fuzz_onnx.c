@@ -28,5 +28,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("onnx", "/nonexistent/model.onnx", (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(onnx), "/nonexistent/model.onnx", (Bytes){data, size}, draw);
 }

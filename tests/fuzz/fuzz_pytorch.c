@@ -36,5 +36,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("pytorch", "/nonexistent/model.pt2", (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(pytorch), "/nonexistent/model.pt2", (Bytes){data, size}, draw);
 }

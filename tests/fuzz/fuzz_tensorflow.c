@@ -26,5 +26,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("tensorflow", path_of(data, size), (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(tensorflow), path_of(data, size), (Bytes){data, size}, draw);
 }

@@ -23,5 +23,5 @@ static void draw(Ctx *c, Bytes file, FuzzOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_model("tflite", "/nonexistent/model.tflite", (Bytes){data, size}, draw);
+    return fuzz_model(FUZZ_FORMAT(tflite), "/nonexistent/model.tflite", (Bytes){data, size}, draw);
 }

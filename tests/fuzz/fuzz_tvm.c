@@ -21,5 +21,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Bytes file = fuzz_split((Bytes){data, size}, "", 1, &values);
 
-    return fuzz_model("tvm", "/nonexistent/model.relay", file, draw);
+    return fuzz_model(FUZZ_FORMAT(tvm), "/nonexistent/model.relay", file, draw);
 }

@@ -67,21 +67,18 @@ static void print_tensors(StrBuf *out, uint32_t n, const SignatureTensor *t)
     }
 }
 
-int fuzz_model(const char *format, const char *path, Bytes file,
+int fuzz_model(const Frontend *f, const char *path, Bytes file,
                void (*draw)(Ctx *c, Bytes file, FuzzOptions *o))
 {
-    Arena          *a = arena_new(NULL);
-    Diags          *d = diags_new(a);
-    Ctx            *c = ctx_new(a, d, op_table);
-    const Frontend *f = frontend_find(format);
-    FuzzOptions    *o = NEW(a, FuzzOptions);
-    ImportFiles     files = {0};
-    ModelSignature  signature = {0};
-    StrBuf          text = strbuf(a);
-    const Module   *m;
+    Arena         *a = arena_new(NULL);
+    Diags         *d = diags_new(a);
+    Ctx           *c = ctx_new(a, d, op_table);
+    FuzzOptions   *o = NEW(a, FuzzOptions);
+    ImportFiles    files = {0};
+    ModelSignature signature = {0};
+    StrBuf         text = strbuf(a);
+    const Module  *m;
 
-    if (!f)
-        BUG("there is no format %s", format);
     f->bid(path, file);
     draw_options(c, file, o, draw);
     if (f->describe(c, path, file, &o->options, &signature)) {

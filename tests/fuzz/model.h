@@ -26,8 +26,12 @@ void fuzz_input(Ctx *c, FuzzOptions *o, const char *name, uint32_t rank);
  */
 Bytes fuzz_split(Bytes data, const char *mark, size_t n, Bytes *behind);
 
+/* A row of the table of formats, which would ask for all of them. */
+#define FUZZ_FORMAT(id) \
+    (&(const Frontend){.bid = id##_bid, .import = id##_import, .describe = id##_describe})
+
 /* `draw` is called for half of the files. */
-int fuzz_model(const char *format, const char *path, Bytes file,
+int fuzz_model(const Frontend *f, const char *path, Bytes file,
                void (*draw)(Ctx *c, Bytes file, FuzzOptions *o));
 
 #endif
