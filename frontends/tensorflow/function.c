@@ -159,7 +159,7 @@ bool tf_case(TfNode *n)
         return build_no_branch(b, &n->im->shapes, at, BRANCHES_DIFFER);
     for (uint32_t i = f->n - 1; i-- > 0;) { /* from the last one on, each before those so far */
         const Expr *cond = build2(b, "equal", at, build_scalar(b, at, i), NULL);
-        TfValue    *rest = DUP_ARRAY(b->c->arena, n->out, n->nout + 1);
+        TfValue    *rest = DUP_ARRAY(b->c->arena, n->out, n->nout);
 
         if (!cond || !branch(n, ((TfFunc *)f->at[i])->name, out) ||
             !tf_choose(n, cond, n->nout, out, rest, n->out))

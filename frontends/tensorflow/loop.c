@@ -114,7 +114,7 @@ bool tf_loop(TfNode *n, const TfLoop *l, TfValue *out)
     uint32_t *at = NEW_ARRAY(a, uint32_t, l->n + 1), k = 0;
     double    v;
 
-    r.first = DUP_ARRAY(a, l->first, l->n + 1);
+    r.first = DUP_ARRAY(a, l->first, l->n);
     r.state = NEW_ARRAY(a, TfValue, l->n + 1);
     r.next = NEW_ARRAY(a, TfValue, l->n + 1);
     if (!convert_round(&r))

@@ -14,7 +14,7 @@ bool tflite_is_complex(const Expr *x)
 bool tflite_parts(TfliteNode *n, TfliteConvert *convert)
 {
     Ctx         *c = n->b.c;
-    const Expr **in = DUP_ARRAY(c->arena, n->in, n->nin + 1), *pair[2];
+    const Expr **in = DUP_ARRAY(c->arena, n->in, n->nin), *pair[2];
     const Expr **first = NEW_ARRAY(c->arena, const Expr *, n->nout + 1);
 
     for (uint32_t part = 0; part < 2; part++) {

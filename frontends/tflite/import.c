@@ -110,7 +110,7 @@ static bool convert(TfliteNode *n)
     for (uint32_t i = 0; i < n->nin && how != TFLITE_STRINGS; i++)
         if (n->in[i] && tflite_is_string(tflite_in(n, i)))
             return tflite_error(n, E_UNSUPPORTED, "input %u is one of strings", i);
-    in = DUP_ARRAY(n->b.c->arena, n->in, n->nin + 1);
+    in = DUP_ARRAY(n->b.c->arena, n->in, n->nin);
     for (uint32_t i = 0; i < n->nin && how != TFLITE_PAIRS; i++)
         complex |= tflite_is_complex(in[i]);
     if (complex && how != TFLITE_MOVES && how != TFLITE_RESHAPE)

@@ -224,7 +224,7 @@ static const Expr *in_loop(Ctx *c, void *user, const Expr *was, const Expr *now)
     if (was == l->form.again)
         return new_call(l, now);
     if (was == l->form.end) {
-        kids = DUP_ARRAY(c->scratch, was->kids, was->nkids + 1);
+        kids = DUP_ARRAY(c->scratch, was->kids, was->nkids);
         for (uint32_t i = 0; i < was->nkids; i++)
             for (uint32_t k = 0; k < func_nparams(l->f); k++)
                 if (was->kids[i] == func_param(l->f, k) && l->state[k].now)

@@ -329,7 +329,7 @@ typedef struct {
 
 static const Const *moved(Ctx *c, const Const *x, const Const *by, double step)
 {
-    double       *v = arena_dup(c->arena, x->data.at, x->data.n + 1);
+    double       *v = arena_dup(c->arena, x->data.at, x->data.n);
     const double *d = (const double *)(const void *)by->data.at;
 
     for (size_t i = 0; i < x->data.n / sizeof *v; i++)
