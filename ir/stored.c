@@ -13,6 +13,11 @@ static const StoredType stored[] = {
 #undef STORED
 };
 
+#define STORED(id, text, code, bits, ...) \
+    _Static_assert((bits) <= 8, "dtype_stored looks no further");
+#include "ir/stored.def"
+#undef STORED
+
 const StoredType *dtype_stored(DType t)
 {
     if (t.bits > 8)

@@ -379,7 +379,8 @@ static const char *check_way(Ctx *c, const char *text, uint32_t nwant, const Con
 static void check_network(const char *text, uint32_t nways, const Way *ways)
 {
     Arena              *arena = arena_new(NULL);
-    Ctx                *graph = ctx_new(arena, diags_new(arena), op_table);
+    Diags              *graph_diags = diags_new(arena);
+    Ctx                *graph = ctx_new(arena, graph_diags, op_table);
     const Const *const *want = NULL;
     uint32_t            nwant = evaluate(graph, text, &want);
 
@@ -394,7 +395,7 @@ static void check_network(const char *text, uint32_t nways, const Way *ways)
         way = ways[i];
         wrong = nwant ? check_way(c, text, nwant, want) : "the graph is not evaluated";
         if (wrong) {
-            diag_print(diags, DIAG_TEXT, &said);
+            diag_print(nwant ? diags : graph_diags, DIAG_TEXT, &said);
             printf("%s\n-O%u%s%s%s%s: %s\n%s\n", text, way.level, way.warps ? " in 16 bits, " : "",
                    way.warps ? way.warps : "", way.machine ? ", " : "",
                    way.machine ? way.machine : "", wrong, said.at ? said.at : "");
