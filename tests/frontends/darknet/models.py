@@ -6,7 +6,8 @@
 OpenCV normalizes batches as Darknet's first program does, whoever wrote the weights; so does tvmcc, if the weights are said to be
 the first one's.  Its rows of boxes leave out classes that are less sure than 0.2.
 
-The largest error may be 1e-3 of the largest value, plus 1e-4, unless TOLERANCE says otherwise, as `tvmcc run` takes it: --rtol=2e-2 --atol=2e-3."""
+The largest error may be 1e-3 of the largest value, plus 1e-4, unless TOLERANCE says otherwise, as `tvmcc run` takes it: --rtol=2e-2 --atol=2e-3,
+or `none`: results are not looked at."""
 import array
 import ast
 import os
@@ -53,6 +54,8 @@ def check(tvmcc, folder, work):
     expected = {name.replace("yolo_opencv", "boxes"): (name, shape, want) for name, shape, want in arrays(os.path.join(folder, "outputs.npz"))}
     subprocess.run([tvmcc, "run", os.path.join(folder, "model.cfg"), "--weights", weights, "--inputs", os.path.join(folder, "inputs.npz"),
                     "--output-tensors", ",".join(expected), "--outputs", out], check=True)
+    if os.environ.get("TOLERANCE") == "none":
+        return []
     found = {name: got for name, _, got in arrays(out)}
     return [w for k, (name, shape, want) in expected.items() for w in [wrong(name, shape, found[k], want)] if w]
 
