@@ -246,8 +246,9 @@ void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who
 /* There are errors after the first `errors`, and all of them are of this kind. */
 bool diag_all_are(const Diags *d, uint32_t errors, DiagId id);
 void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
-const char *diag_code(DiagId id);          /* "E0301" */
-const char *diag_help(const char *code);   /* the text of a code's row; NULL: no such code */
+void diag_cut(Diags *d, uint32_t from, uint32_t to); /* ... records from .. to - 1 */
+const char *diag_code(DiagId id);                    /* "E0301" */
+const char *diag_help(const char *code); /* the text of a code's row; NULL: no such code */
 
 /* What --help says of a code beside its text (diag_help.def). */
 typedef struct {

@@ -255,21 +255,29 @@ bool diag_all_are(const Diags *d, uint32_t errors, DiagId id)
     return seen > errors;
 }
 
+void diag_cut(Diags *d, uint32_t from, uint32_t to)
+{
+    memmove(d->records.at + from, d->records.at + to, (d->records.n - to) * sizeof *d->records.at);
+    d->records.n -= to - from;
+    d->errors = 0;
+    d->offer = false;
+    memset(d->offered, 0, sizeof d->offered);
+    for (uint32_t i = 0; i < d->records.n; i++)
+        if (d->records.at[i].kind == DIAG_IS_ERROR) {
+            d->errors++;
+            d->offered[d->records.at[i].id] = true;
+        }
+}
+
 void diag_drop(Diags *d, uint32_t errors)
 {
     uint32_t seen = 0;
 
-    for (uint32_t i = 0; i < d->records.n; i++) {
+    for (uint32_t i = 0; i < d->records.n; i++)
         if (d->records.at[i].kind == DIAG_IS_ERROR && seen++ == errors) {
-            d->records.n = i;
-            d->errors = errors;
-            d->offer = false;
-            memset(d->offered, 0, sizeof d->offered);
-            while (i-- > 0)
-                d->offered[d->records.at[i].id] |= d->records.at[i].kind == DIAG_IS_ERROR;
+            diag_cut(d, i, d->records.n);
             return;
         }
-    }
 }
 
 void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who)

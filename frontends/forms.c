@@ -82,18 +82,17 @@ static Cell ceil_of(Arith *A, Cell a)
     return a.x ? whole(idx_divc(A, idx_addc(A, a.x, a.q - 1), a.q)) : a;
 }
 
-/* Does the type hold all that it may be? */
+/* Does the type hold all that it may be, floats exactly?  Sizes without an upper bound are not
+ * known to be beyond: frameworks that hold shapes in 32 bits have no larger ones. */
 static bool fits(DType t, const Idx *x)
 {
-    if (dtype_is_float(t)) { /* exactly */
-        int64_t most = INT64_C(1) << (t.bits == 64 ? 53 : t.bits == 32 ? 24 : 8);
+    double most = dtype_is_float(t) ? ldexp(1, t.bits == 64   ? 53
+                                               : t.bits == 32 ? 24
+                                                              : 8)
+                                    : dtype_max(t);
+    double least = dtype_is_float(t) ? -most : dtype_min(t);
 
-        return x->lo >= -most && x->hi <= most;
-    }
-    /* Sizes without an upper bound are not known to be beyond: frameworks that hold shapes in 32
-     * bits have no larger ones. */
-    return (double)x->lo >= dtype_min(t) &&
-           ((double)x->hi <= dtype_max(t) || (t.bits >= 32 && idx_is_open(x)));
+    return (double)x->lo >= least && ((double)x->hi <= most || (t.bits >= 32 && idx_is_open(x)));
 }
 
 static Cell cast(Arith *A, DType t, Cell a)

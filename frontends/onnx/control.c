@@ -172,12 +172,13 @@ static bool is_short(const OnnxGraph *g, int64_t trips)
 
 typedef bool Unroll(Node *n, const OnnxLoop *l, int64_t trips);
 
-/* As a function, or written out: first as suits its length, then the other way.  `trips`: INT64_MAX
- * if not known. */
+/* As a function, or written out: first as suits its length, then the other way; of errors what the
+ * function's are.  `trips`: INT64_MAX if not known. */
 static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *unroll)
 {
     Import  *im = n->im;
-    uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n, bound = im->binds.n;
+    Diags   *d = n->b.c->diags;
+    uint32_t begin = diag_count(d), first, functions = im->functions.n, bound = im->binds.n;
     bool     is_known = trips != INT64_MAX, brief = is_known && is_short(l->g, trips);
 
     /* Elements of a sequence keep their own shapes where it is written out. */
@@ -188,10 +189,15 @@ static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *un
         return true;
     if (!is_known || trips > MAX_TRIPS)
         return false;
-    diag_drop(n->b.c->diags, before);
+    first = diag_count(d);
     im->functions.n = functions;
     im->binds.n = bound;
-    return brief ? onnx_loop(n, l, n->out) : unroll(n, l, trips);
+    if (brief ? onnx_loop(n, l, n->out) : unroll(n, l, trips)) {
+        diag_cut(d, begin, first);
+        return true;
+    }
+    diag_cut(d, brief ? begin : first, brief ? first : diag_count(d));
+    return false;
 }
 
 /* ---- Loop: (round, condition, state ..) -> (condition, state .., scan outputs ..) ---------------- */

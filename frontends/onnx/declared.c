@@ -29,13 +29,26 @@ static bool dim_fits(const Import *im, const OnnxDim *d, const Type *is, uint32_
            d->value == have;
 }
 
+/* One number, of whatever rank?  PaddlePaddle's exporter does not tell [] from [1]. */
+static bool single(const OnnxTensorType *t, const Type *is)
+{
+    int64_t cells;
+
+    for (uint32_t i = 0; i < t->shape->dims.n; i++) {
+        const OnnxDim *d = t->shape->dims.at[i];
+        if (!d->has_value || d->value != 1)
+            return false;
+    }
+    return type_elems(is, &cells) && cells == 1;
+}
+
 static bool fits(const Import *im, const OnnxTensorType *t, const Type *is)
 {
     DType dtype;
     bool  same = !onnx_dtype(t->elem_type, &dtype) || dtype_eq(dtype, is->dtype);
 
     if (t->shape && t->shape->dims.n != is->n)
-        return false;
+        return same && single(t, is);
     for (uint32_t i = 0; same && t->shape && i < is->n; i++)
         same = dim_fits(im, t->shape->dims.at[i], is, i);
     return same;

@@ -7,6 +7,8 @@
  * change from round to round is carried with the room of the largest, and its sizes (packed.c). */
 #include "frontends/onnx/onnx.h"
 
+#include <string.h>
+
 /* Does e bind such a dimension, or is it made with one? */
 static bool mentions(const Expr *e, const Map *dims)
 {
@@ -134,10 +136,10 @@ static const Expr *scalar(const Build *b, const Expr *x)
     return x && expr_rank(x) ? folded(b, build_reshape(b, x, 0, NULL)) : x;
 }
 
-static bool uses(Ctx *c, const Rounds *r, const Expr *var)
+static bool uses(Ctx *c, uint32_t n, const Expr *const *e, const Expr *var)
 {
-    for (uint32_t k = 0; k < r->next.n; k++) {
-        ExprList list = expr_post_order(c, r->next.at[k]);
+    for (uint32_t k = 0; k < n; k++) {
+        ExprList list = expr_post_order(c, e[k]);
 
         for (uint32_t i = 0; i < list.n; i++)
             if (list.at[i] == var)
@@ -156,9 +158,10 @@ static const Expr *position(const Build *b, const OnnxLoop *l, const Expr *i, bo
 
 /* The states of a loop: how each is carried, and the variables and first values of all. */
 typedef struct {
-    OnnxPack **pack;
-    OnnxParts  var, first;
-    uint32_t   widened; /* so often */
+    OnnxPack   **pack;
+    const Expr **begins; /* what each is before the first round; the loop's `first` */
+    OnnxParts    var, first;
+    uint32_t     widened; /* so often */
 } States;
 
 static const char *state_name(const OnnxLoop *l, uint32_t k)
@@ -264,18 +267,49 @@ static bool leave_cells(Node *n, const OnnxLoop *l, uint32_t k, const OnnxPack *
     return true;
 }
 
-/* What holds the states before and after a round; *same if nothing had to be widened. */
-static bool widen_states(Node *n, const OnnxLoop *l, const Expr *const *out, const Map *inner,
-                         States *s, bool *same)
+/* What a body takes and gives, and the dimensions that it binds. */
+typedef struct {
+    const Expr *const *in, *const *made;
+    const Map *dims;
+} Body;
+
+/* A state that begins as something else than what rounds make of it, as PaddlePaddle's exporter has
+ * them: a number of another rank gets that rank; what no round reads may be anything. */
+static bool begin_alike(Node *n, const OnnxLoop *l, const Body *body, States *s, uint32_t k)
 {
-    const Build *b = &n->b;
+    const Build   *b = &n->b;
+    const uint32_t nmade = l->states + l->pieces + !l->scan;
+    const Expr    *first = s->begins[k], *out = body->made[k + !l->scan];
+    const Expr    *var = body->in[k + (l->scan ? 0 : 2)];
+
+    if (!expr_has_shape(first) || !expr_has_shape(out) || mentions(out, body->dims))
+        return false;
+    if (expr_single(first) && expr_single(out) && dtype_eq(expr_dtype(first), expr_dtype(out)))
+        s->begins[k] = build_reshape_to(b, first, out->type->n, out->type->dims);
+    else if (var->kind == EXPR_VAR && !uses(b->c, nmade, body->made, var))
+        s->begins[k] = build_zeros_of(b, expr_dtype(out), out->type->n, out->type->dims);
+    else
+        return false;
+    s->pack[k] = pack_of(n->im, s->begins[k], body->dims);
+    return true;
+}
+
+/* What holds the states before and after a round; *same if nothing had to be widened. */
+static bool widen_states(Node *n, const OnnxLoop *l, const Body *body, States *s, bool *same)
+{
+    const Build       *b = &n->b;
+    const Expr *const *out = body->made + !l->scan;
 
     *same = true;
     for (uint32_t k = 0; k < l->states; k++) {
-        OnnxPack *had = s->pack[k], *now = pack_join(b->c, had, pack_of(n->im, out[k], inner));
+        OnnxPack *had = s->pack[k], *now = pack_join(b->c, had, pack_of(n->im, out[k], body->dims));
 
         if (now && pack_same(had, now))
             continue;
+        if (!now && s->widened < MAX_WIDENINGS && begin_alike(n, l, body, s, k)) {
+            *same = false;
+            continue;
+        }
         if (!now || s->widened == MAX_WIDENINGS) {
             node_error(n, E_UNSUPPORTED, "state '%s' has another type after a round",
                        state_name(l, k));
@@ -340,7 +374,7 @@ static bool convert_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, u
         if (!bind_body(n, l, i, s, in) || !onnx_subgraph(n, l->g, nin, in, made))
             return false;
         r->dims = onnx_bound_since(im, bound);
-        if (!widen_states(n, l, made + !l->scan, r->dims, s, &same))
+        if (!widen_states(n, l, &(Body){in, made, r->dims}, s, &same))
             return false;
     }
     return size_pieces(n, l, r->dims, made);
@@ -458,6 +492,17 @@ static bool bind_trips(Node *n, OnnxLoop *l)
     return onnx_bind(n, out, 1, &d, &l->trips);
 }
 
+/* How many rounds there are, where that is known before the first. */
+static const Idx *counted(Node *n, const OnnxLoop *l, const Body *body)
+{
+    const Idx  *rounds = onnx_count(n, l, body->in, body->made);
+    OnnxMention inner = {body->dims, false};
+
+    if (rounds)
+        form_mentions(rounds, onnx_note_mention, &inner);
+    return inner.found ? NULL : rounds;
+}
+
 /* A list that rounds made longer than there is room for ends the run. */
 static bool keeps(Node *n, const Expr *state)
 {
@@ -482,8 +527,11 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     const OnnxPack **pieces = NEW_ARRAY(c->arena, const OnnxPack *, l.pieces + 1);
     OnnxParts        parts = {0};
     States           s = {0};
-    int64_t          rounds;
+    const Idx       *rounds;
 
+    s.begins = NEW_ARRAY(c->arena, const Expr *, l.states + 1);
+    memcpy(s.begins, l.first, l.states * sizeof *l.first);
+    l.first = s.begins;
     l.go = l.go ? scalar(b, l.go) : NULL;
     if (!convert_body(n, &l, i, &s, nin, in, made, &r))
         return false;
@@ -493,10 +541,10 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
         return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",
                           type_text(c, made[0]->type));
     go = l.scan ? NULL : scalar(b, made[0]);
-    if (go && !is_true(go) && onnx_count(n, &l, in, made, &rounds)) {
+    if (go && !is_true(go) && (rounds = counted(n, &l, &(Body){in, made, r.dims}))) {
         go = l.go = NULL;
-        l.limit = i64(b, rounds);
-        l.trips = idx_const(c->arith, rounds);
+        l.limit = build_number(b, rounds);
+        l.trips = rounds;
     } else if (go && !is_true(go))
         l.trips = NULL;
     else if (!l.scan && l.limit && l.pieces && (!l.trips || (l.go && !is_true(l.go))) &&
@@ -510,7 +558,7 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     if (!carry_states(n, &l, &r, &s, made + gives) ||
         !carry_pieces(n, &l, &r, i, made + gives + l.states, pieces))
         return false;
-    if (uses(c, &r, i))
+    if (uses(c, r.next.n, r.next.at, i))
         carry(c, &r, i, i64(b, 0), more);
     if (!(all = call_rounds(n, &r)))
         return false;

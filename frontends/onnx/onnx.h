@@ -395,9 +395,8 @@ typedef struct {
 } OnnxLoop;
 
 /* The number of rounds of a Loop, at least one, whose condition counts; in, out: what its body
- * takes and gives. False: a run decides it.  (count.c) */
-bool onnx_count(Node *n, const OnnxLoop *l, const Expr *const *in, const Expr *const *out,
-                int64_t *rounds);
+ * takes and gives. NULL: a run decides it.  (count.c) */
+const Idx *onnx_count(Node *n, const OnnxLoop *l, const Expr *const *in, const Expr *const *out);
 /* A function of the module, called once, whose rounds are those of the loop; its results to out. */
 bool onnx_loop(Node *n, const OnnxLoop *l, const Expr **out);
 /* What `fn` makes of element i of each of x, along their first dimension, for all i below count;

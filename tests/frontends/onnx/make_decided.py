@@ -187,6 +187,45 @@ def rounds():
          [value("x", F, [7]), value("m", I, [1]), value("s", F, [])], ["y", "z"], n=one(5), axis=ints(0))
 
 
+def counted():
+    """Rounds as TensorFlow's exporter has them, up to the length of a sequence, which a state hands on; down to a number; and at most as
+    many as another dimension says."""
+    body = lambda compare, step: h.make_graph(
+        [node("Add", "k %s" % step, "k1"), node("Cast", "k1", "kf", to=F), node("Cast", "t", "tf", to=F), node(compare, "kf tf", "on"),
+         node("Clip", "k zero", "at"), node("Gather", "x at", "row", axis=0), node("Add", "s row", "s1"), node("Tanh", "s1", "piece")], "body",
+        [value("i", I, []), value("go", onnx.TensorProto.BOOL, []), value("k", I, []), value("t", I, []), value("s", F, [3])],
+        [value("on", onnx.TensorProto.BOOL, []), value("k1", I, []), value("t", I, []), value("s1", F, [3]), value("piece", F, [3])])
+    feed = lambda T, N: lambda f: dict(x=f(T, 3), v=f(N, 2))
+    case("steps", "--dim T=1..9 --dim N=1..5", [feed(1, 5), feed(9, 5), feed(6, 2)],
+         [node("Shape", "x", "xs"), node("Gather", "xs zero", "T"), node("Cast", "T", "Tf", to=F), node("Less", "zero_f Tf", "first"),
+          node("Loop", "_ first zero T none", "k0 t0 y yp", body=body("Less", "one")),
+          node("Sub", "T one", "last"), node("Loop", "_ _ last minus none", "k1o t1o z zp", body=body("Greater", "minus")),
+          node("Shape", "v", "vs"), node("Gather", "vs zero", "N"),
+          node("Loop", "N first zero T none", "k2 t2 w wp", body=body("Less", "one"))],
+         [value("x", F, ["T", 3]), value("v", F, ["N", 2])], ["y", "yp", "z", "zp", "w", "wp"],
+         zero=one(0), one=one(1), minus=one(-1), zero_f=one(0, np.float32), none=np.zeros(3, np.float32))
+
+
+def unread():
+    """States as PaddlePaddle's exporter has them: a flag whose rank a round changes, and one that rounds make only."""
+    body = h.make_graph(
+        [node("Add", "k one", "k1"), node("Gather", "x k", "row", axis=0), node("Add", "s row", "s1"), node("Tanh", "s1", "last1"),
+         node("ReduceMax", "s1", "most", keepdims=0), node("Less", "most limit", "small"), node("Less", "k1 n", "more"),
+         node("And", "small more", "on"), node("Reshape", "small shape", "flag1"), node("Not", "flag", "other"),
+         node("Cast", "other", "piece", to=F)], "body",
+        [value("i", I, []), value("go", onnx.TensorProto.BOOL, []), value("k", I, []), value("s", F, [1, 3]), value("flag", onnx.TensorProto.BOOL, None),
+         value("last", F, None)],
+        [value("on", onnx.TensorProto.BOOL, []), value("k1", I, []), value("s1", F, [1, 3]), value("flag1", onnx.TensorProto.BOOL, None),
+         value("last1", F, None)])
+    feed = lambda limit: lambda f: dict(x=f(8, 3), limit=one(limit, np.float32))
+    case("unread", "", [feed(-9), feed(1.5), feed(99)],
+         [node("Loop", "_ _ zero none no undefined", "k1o s flag l", body=body), node("Relu", "s", "y"), node("Mul", "l two", "z"),
+          node("Cast", "flag", "f", to=F)],
+         [value("x", F, [8, 3]), value("limit", F, [])], ["y", "z", "f"],
+         zero=one(0), one=one(1), n=one(8), none=np.zeros((1, 3), np.float32), no=np.array(False), undefined=one(0, np.float32),
+         two=one(2, np.float32), shape=ints(1))
+
+
 def products():
     """Columns and rows that masks of their own choose, as many of both; a column and a row that the model knows."""
     feed = lambda *m: lambda f: dict(x=f(3, 6), y=f(6, 4), m=np.array(m, bool), k=np.array(m[::-1], bool), w=f(2, 3))
@@ -246,11 +285,12 @@ def buffered():
 
 
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products,
-                 one_step, of_nothing, ordered, buffered):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, counted, unread,
+                 products, one_step, of_nothing, ordered, buffered):
         make()
     again("columns", "--dim N=1.. --dim C=1.. --dim L=1.. --dim R=1.. --dim y.2=1..9 --dim y.3=1..9 --dim z.2=1..9")
     again("groups", "--dim N=1..")
+    again("steps", "--dim T=1.. --dim N=1..")
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
 
