@@ -200,23 +200,52 @@ static const Expr *transposed_product(TfliteNode *n, const Expr *x, const Expr *
     return tflite_hybrid_sums(b, x, &rows, w, tflite_unit_scales(n, 1, IMAGE_RANK));
 }
 
-/* Input 0 is the shape of the result, 1 the weights [O, H, W, I], 2 the data. */
-bool tflite_transpose_conv(TfliteNode *n)
+/* Weights [O, H, W, I] in the order of nn.conv2d_transpose, for the images x. */
+static const Expr *transposed_weight(TfliteNode *n, uint32_t data, const Expr *x)
+{
+    const Build *b = &n->b;
+    int64_t      channels = 0;
+    const Expr  *w;
+
+    if (!x || !tflite_rank(n, 1, 4, 4) ||
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, data, 1, 0), &channels)))
+        return NULL;
+    if (build_dim(b, w, 0) == build_dim(b, x, 1))
+        return w;
+    tflite_error(n, E_IMPORT, "the weight is for %lld input channels, the data have %lld",
+                 (long long)build_dim(b, w, 0), (long long)build_dim(b, x, 1));
+    return NULL;
+}
+
+/* Input 1 are the weights; bias: the number of that input. */
+static const Expr *transposed_conv(TfliteNode *n, uint32_t data, uint32_t bias, const Expr *x,
+                                   const Expr *w, const TfliteWindow *win, const int64_t *extra)
 {
     const Build          *b = &n->b;
     Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    int64_t               kernel[2], channels = 0, extra[2], ones[2] = {1, 1};
-    const Expr           *x, *w;
-    TfliteWindow          win;
-    Ints                  shape;
 
-    if (!tflite_ints(n, 0, &shape) || !(x = tflite_image(n, 2)) || !tflite_rank(n, 1, 4, 4) ||
-        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, tflite_is_hybrid(n, 2, 1, 0), &channels)))
+    a->strides = ints_dup(b->c, win->stride, 2);
+    a->padding = tflite_pads(b, win);
+    a->output_padding = ints_dup(b->c, extra, 2);
+    a->channels = build_dim(b, w, 1);
+    a->kernel_size = ints_dup(b->c, win->kernel, 2);
+    return with_bias(n, transposed_product(n, x, w, a), data, 1, bias, 1);
+}
+
+/* Input 0 is the shape of the result, 1 the weights [O, H, W, I], 2 the data. */
+bool tflite_transpose_conv(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      kernel[2], extra[2], ones[2] = {1, 1};
+    const Expr  *x, *w;
+    TfliteWindow win;
+    Ints         shape;
+
+    if (!tflite_ints(n, 0, &shape) || !(x = tflite_image(n, 2)) ||
+        !(w = transposed_weight(n, 2, x)))
         return false;
-    if (shape.n != 4 || build_dim(b, w, 0) != build_dim(b, x, 1))
-        return tflite_error(n, E_IMPORT,
-                            "the weight is for %lld input channels, the data have %lld",
-                            (long long)build_dim(b, w, 0), (long long)build_dim(b, x, 1));
+    if (shape.n != 4)
+        return tflite_error(n, E_IMPORT, "the result has %u dimensions", shape.n);
     kernel[0] = build_dim(b, w, 2);
     kernel[1] = build_dim(b, w, 3);
     if (!tflite_window(n, x, kernel, ones, &win))
@@ -233,12 +262,40 @@ bool tflite_transpose_conv(TfliteNode *n)
         win.begin[i] = total / 2;
         win.end[i] = total - total / 2;
     }
-    a->strides = ints_dup(b->c, win.stride, 2);
-    a->padding = tflite_pads(b, &win);
-    a->output_padding = ints_dup(b->c, extra, 2);
-    a->channels = build_dim(b, w, 1);
-    a->kernel_size = ints_dup(b->c, kernel, 2);
-    return tflite_image_done(n, with_bias(n, transposed_product(n, x, w, a), 2, 1, 3, 1));
+    return tflite_image_done(n, transposed_conv(n, 2, 3, x, w, &win, extra));
+}
+
+/* MediaPipe's operator: data, weights [O, H, W, I], bias.  Its options are three words of 32 bits,
+ * the padding (1: same, 2: none), the stride of columns, that of rows. */
+bool tflite_transpose_conv_bias(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = tflite_image(n, 0), *w = transposed_weight(n, 0, x);
+    TfliteWindow win = {.dilation = {1, 1}};
+    Reader       r = reader(n->p->custom);
+    int32_t      words[3];
+
+    if (!w)
+        return false;
+    for (uint32_t i = 0; i < COUNT(words); i++)
+        words[i] = (int32_t)read_u32(&r);
+    if (r.bad)
+        return tflite_error(n, E_IMPORT, "its options have %zu bytes", n->p->custom.n);
+    if (words[0] != 1 && words[0] != 2)
+        return tflite_error(n, E_UNSUPPORTED, "padding %d", (int)words[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t stride = words[2 - i], kernel = build_dim(b, w, 2 + i), total;
+
+        if (stride < 1)
+            return tflite_error(n, E_IMPORT, "a stride of %lld", (long long)stride);
+        total = words[0] == 2 ? 0 : kernel - (build_dim(b, x, 2 + i) - 1) % stride - 1;
+        total = total < 0 ? 0 : total;
+        win.stride[i] = stride;
+        win.kernel[i] = kernel;
+        win.begin[i] = total / 2;
+        win.end[i] = total - total / 2;
+    }
+    return tflite_done(n, transposed_conv(n, 0, 2, x, w, &win, (int64_t[]){0, 0}));
 }
 
 /* Rows of k cells times weights [units, k]; what the rows are of is flattened unless keep_num_dims.

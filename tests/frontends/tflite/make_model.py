@@ -98,6 +98,7 @@ class Model(Graph):
         self.codes = {}
         self.results = None  # instead of the interpreter's
         self.optimized = False  # not by reference kernels
+        self.delegated = False  # to XNNPACK, which alone has some operators
         self.states = {}  # outputs by the variables that they are assigned to
         self.kept = []  # tensors that operators keep from run to run
         self.outside = False  # constants and custom options behind the FlatBuffer
@@ -169,7 +170,8 @@ class Model(Graph):
     def run(self, feeds):
         """The results of the first run, or of the first and the second if there are states, with what is in them then."""
         try:
-            it = self.interpreter(OpResolverType.BUILTIN_REF if not self.optimized else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+            it = self.interpreter(OpResolverType.AUTO if self.delegated else OpResolverType.BUILTIN_REF if not self.optimized
+                                  else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
         except ValueError:  # some operators have no reference kernel of their own
             it = self.interpreter(OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
         for i, x in zip(it.get_input_details(), feeds):

@@ -59,6 +59,18 @@ def run_transpose_conv(r):
 
 
 @model
+def run_transpose_conv_bias(r):
+    m = Model()
+    m.delegated = True
+    x = m.input("x", [1, 5, 4, 3])
+    for name, size, kernel, strides, padding in [("twice", [9, 8], (2, 2), (2, 2), 1), ("same", [9, 10], (4, 5), (2, 3), 1),
+                                                 ("valid", [11, 5], (3, 2), (2, 1), 2), ("apart", [13, 11], (1, 2), (3, 3), 2)]:
+        m.op("Convolution2DTransposeBias", [x, m.const(f32(r, 2, *kernel, 3)), m.const(f32(r, 2))], m.output(name, [1, *size, 2]),
+             custom=np.int32([padding, strides[1], strides[0]]).tobytes())
+    return m, f32(r, 1, 5, 4, 3)
+
+
+@model
 def run_pool(r):
     m = Model()
     x = m.input("x", [2, 7, 9, 3])
