@@ -5,11 +5,14 @@
  *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
  *   q*(e - k*Div(e,k) - r*(Div(e-r,k) - Div(e-r-1,k)))
  *                               in q*[0, k-1]          a mod group without the one size r
- *   a variable below a form E   is at most E - 1, whatever a run makes of E; E's dimensions may
- *                               be below forms in turn
+ *   a variable v below a form E is at most E - 1, whatever a run makes of E, and Div(v,k) at most
+ *                               Div(E-1,k) where that is a form; E's dimensions may be below forms
+ *                               in turn
  * Each rule takes its group out and looks at the rest; three levels deep is enough in practice and
  * bounds the work.  Arithmetic saturates: a range end beyond 64 bits means "unbounded". */
 #include "ir/arith/arith_impl.h"
+
+#include <string.h>
 
 enum { MAX_TERMS = 24, MAX_DEPTH = 3 };
 
@@ -174,26 +177,66 @@ static Range form_range(const Form *f, int depth)
     return r;
 }
 
-/* Variables that count down and are below a form have their last value: a form without them that is
- * at most f.  `down` false: those that count up, at least f.  False: there are none. */
+/* The largest value of a variable that is below a form, or of a quotient of such: v//12 is at most
+ * N - 1 for v < 12*N. */
+static bool last_value(const Atom *a, Form *out)
+{
+    bool ok = true, any = false;
+
+    if (a->below) {
+        out->c0 = a->below->c0;
+        out->n = terms_add(0, NULL, 1, a->below->nterms, a->below->t, 1, out->t, &ok);
+        return checked_sub(out->c0, 1, &out->c0);
+    }
+    for (uint32_t i = 0; a->kind == ATOM_DIV && i < a->a->nterms; i++)
+        any |= a->a->t[i].atom->below && a->a->t[i].coef > 0;
+    if (!any)
+        return false;
+    out->n = 0;
+    out->c0 = a->a->c0;
+    for (uint32_t i = 0; i < a->a->nterms && ok; i++) {
+        const IdxTerm *t = &a->a->t[i];
+        const Idx     *end = t->coef > 0 ? t->atom->below : NULL;
+        IdxTerm        sum[2 * MAX_TERMS];
+        int64_t        c = 0;
+
+        if (out->n + (end ? end->nterms : 1) > 2 * MAX_TERMS)
+            return false;
+        out->n = terms_add(out->n, out->t, 1, end ? end->nterms : 1, end ? end->t : t,
+                           end ? t->coef : 1, sum, &ok);
+        memcpy(out->t, sum, out->n * sizeof *sum);
+        ok = ok &&
+             (!end || (checked_mul(end->c0 - 1, t->coef, &c) && checked_add(out->c0, c, &out->c0)));
+    }
+    for (uint32_t i = 0; i < out->n; i++) {
+        if (out->t[i].coef % a->k)
+            return false;
+        out->t[i].coef /= a->k;
+    }
+    out->c0 = floor_div(out->c0, a->k);
+    return ok;
+}
+
+/* What counts down and has a last value has that: a form at most f.  `down` false: what counts up,
+ * at least f.  False: there is none. */
 static bool with_ends(const Form *f, bool down, Form *out)
 {
     bool any = false, ok = true;
 
     *out = *f;
     for (uint32_t i = 0; i < f->n; i++) {
-        const Idx *end = f->t[i].atom->below;
-        int64_t    q = f->t[i].coef, c;
-        IdxTerm    one = {1, f->t[i].atom}, kept[2 * MAX_TERMS];
-        uint32_t   n;
+        int64_t  q = f->t[i].coef, c;
+        IdxTerm  one = {1, f->t[i].atom}, kept[2 * MAX_TERMS];
+        Form     last;
+        uint32_t n;
 
-        if (!end || (q < 0) != down)
+        if ((q < 0) != down || !last_value(f->t[i].atom, &last))
             continue;
-        if (q == INT64_MIN || out->n + end->nterms > 2 * MAX_TERMS)
+        if (q == INT64_MIN || out->n + last.n > 2 * MAX_TERMS)
             return false;
         n = terms_add(out->n, out->t, 1, 1, &one, -q, kept, &ok);
-        out->n = terms_add(n, kept, 1, end->nterms, end->t, q, out->t, &ok);
-        if (!ok || !checked_mul(end->c0 - 1, q, &c) || !checked_add(out->c0, c, &out->c0))
+        out->n = terms_add(n, kept, 1, last.n, last.t, q, out->t, &ok);
+        if (!ok || !checked_mul(last.c0, q, &c) || !checked_add(out->c0, c, &out->c0))
             return false;
         any = true;
     }

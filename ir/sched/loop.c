@@ -240,7 +240,7 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
 {
     Ctx        *c = w->c;
     const Stmt *loop[MAX_STEP_ARGS];
-    int64_t     extent[MAX_STEP_ARGS], total = 1;
+    int64_t     extent[MAX_STEP_ARGS], inner = 1; /* rounds of all but the first */
     uint32_t    n = step_nargs(w->st);
 
     for (uint32_t i = 0; i < n; i++) {
@@ -248,7 +248,7 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
         if (!loop[i])
             return NULL;
         const LoopData *l = &loop[i]->u.loop;
-        if (!loop_extent_of(loop[i], &extent[i]) || !checked_mul(total, extent[i], &total))
+        if (i && (!loop_extent_of(loop[i], &extent[i]) || !checked_mul(inner, extent[i], &inner)))
             return refuse(w, "the extent of %%%s is not constant", l->var->name);
         if (l->kind != first->u.loop.kind)
             return refuse(w, "%%%s and %%%s are loops of different kinds", first->u.loop.var->name,
@@ -257,21 +257,22 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
             return refuse(w, "%%%s is sequential", l->var->name);
         if (loop_marks(l))
             return refuse(w, "%%%s is already marked", l->var->name);
-        if (!extent[i])
+        if (!l->extent->hi)
             return refuse(w, "%%%s is empty", l->var->name);
     }
     if (has_opaque(w, site_of(w, first)))
         return refuse(w, "%%%s holds hand-written code", first->u.loop.var->name);
-    const Atom *f = fresh_var(c, w->st->out[0], total);
+    const Idx  *total = idx_mulc(c->arith, first->u.loop.extent, inner);
+    const Atom *f = atom_upto(c->arith, w->st->out[0], total);
     const Idx  *left = idx_atom(c->arith, f);
     IdxSubst   *sub = subst_new(c->arith, c->scratch);
     for (uint32_t i = n; i-- > 0;) {
         const Idx *v = i ? idx_modc(c->arith, left, extent[i]) : left;
-        left = idx_divc(c->arith, left, extent[i]);
+        left = i ? idx_divc(c->arith, left, extent[i]) : left;
         subst_bind(sub, loop[i]->u.loop.var, idx_add(c->arith, v, loop[i]->u.loop.lo));
     }
     const Stmt *body = stmt_subst(c, body_of(loop[n - 1]), sub);
-    edit(w, first, loop_of(c, f, first->u.loop.kind, body, first->loc));
+    edit(w, first, loop_around(c, f, total, first->u.loop.kind, body, first->loc));
     return w->f;
 }
 

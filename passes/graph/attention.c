@@ -11,12 +11,11 @@
  * Transposes of operands and of the result become axes, those too that move 1s besides: the kernel
  * reads and writes any order as fast, as long as columns of queries and of the result lie together.
  *
- * Rows and columns may be symbolic, what is before them may not.  Keys are copied once a head,
- * which only many rows of queries repay: fewer than `limit_attention_queries` are left alone.  On a
- * device the keys come by chunks of which the scores fit what a block of threads shares; sizes that
- * a run decides are left alone there.
- * Rounding differs from that of the separate operators: rows are divided by their sum after the
- * second product.  Cost: one walk and one rewrite. */
+ * Any dimension may be symbolic.  Keys are copied once a head, which only many rows of queries
+ * repay: fewer than `limit_attention_queries` are left alone.  On a device the keys come by chunks
+ * of which the scores fit what a block of threads shares; sizes that a run decides are left alone
+ * there. Rounding differs from that of the separate operators: rows are divided by their sum after
+ * the second product.  Cost: one walk and one rewrite. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
@@ -41,7 +40,7 @@ static bool shape_of(const Type *t, Shape *s)
     s->n = t->n;
     for (uint32_t i = 0; i < t->n; i++) {
         s->dims[i] = t->dims[i];
-        if (t->dims[i]->lo < 1 || (i + 2 < t->n && !idx_is_const(t->dims[i], NULL)))
+        if (t->dims[i]->lo < 1)
             return false;
     }
     return true;
@@ -156,7 +155,7 @@ static const Expr *transpose_of(Ctx *c, const Expr *e, const Shape *want)
 static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool broadcasts)
 {
     Shape       s, want = *scores;
-    int64_t     have = 1, all = 1;
+    const Idx  *one = idx_const(c->arith, 1), *have = one, *all = one;
     const Expr *transposed;
 
     while (is_batch_view(e))
@@ -164,18 +163,18 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
     if (!shape_of(e->type, &s))
         return NULL;
     for (uint32_t i = 0; i + 2 < s.n; i++)
-        have *= s.dims[i]->lo;
+        have = idx_mul(c->arith, have, s.dims[i]);
     for (uint32_t i = 0; i + 2 < want.n; i++)
-        all *= want.dims[i]->lo;
+        all = idx_mul(c->arith, all, want.dims[i]);
     want.dims[want.n - 2] = row_dim(&s);
     want.dims[want.n - 1] = column_dim(&s);
     if (have != all) {
-        if (!broadcasts || (have != 1 && s.n != want.n))
+        if (!broadcasts || (have != one && s.n != want.n))
             return NULL;
         for (uint32_t i = 0; i + 2 < want.n; i++) {
-            if (have != 1 && s.dims[i] != want.dims[i] && s.dims[i]->lo != 1)
+            if (have != one && s.dims[i] != want.dims[i] && s.dims[i] != one)
                 return NULL;
-            want.dims[i] = have == 1 ? idx_const(c->arith, 1) : s.dims[i];
+            want.dims[i] = have == one ? one : s.dims[i];
         }
     }
     if (same_shape(&s, &want))
@@ -362,8 +361,11 @@ static int64_t chunk_of(Ctx *c, const Shape *scores, const Expr *q, const Expr *
     if (!idx_is_const(row_dim(scores), &a.m) || !idx_is_const(column_dim(scores), &a.n) ||
         !type_dim(q->type, q->type->n - 1, &a.k) || !type_dim(v->type, v->type->n - 1, &a.e))
         return 0;
-    for (uint32_t i = 0; i + 2 < scores->n; i++)
+    for (uint32_t i = 0; i + 2 < scores->n; i++) {
+        if (!idx_is_const(scores->dims[i], NULL))
+            return 0;
         a.heads *= scores->dims[i]->lo;
+    }
     a = device_attention_best(&m, a);
     return a.rows ? a.chunk : 0;
 }

@@ -482,6 +482,12 @@ static void test_within(void)
     CHECK_INT(idx_sub(A, t2, k)->lo, 0);
     CHECK_INT(idx_sub(A, t2, j)->lo, 1); /* by both */
     CHECK(idx_min(A, k, t2) == k && idx_max(A, k, t2) == t2);
+    /* Of 12*t rounds each twelfth begins another: f//12 is below t. */
+    const Idx *f = idx_atom(A, atom_upto(A, "f", idx_mulc(A, t, 12)));
+    CHECK_INT(idx_sub(A, t, idx_divc(A, f, 12))->lo, 1);
+    CHECK_INT(idx_addc(A, idx_sub(A, t, idx_divc(A, idx_addc(A, f, 12), 12)), -1)->lo, -1);
+    CHECK(idx_sub(A, t, idx_divc(A, f, 11))->lo < 1);
+    CHECK(idx_sub(A, t, idx_divc(A, idx_mulc(A, f, 2), 12))->lo < 1);
     CHECK(is_dim_bound(t2) && !is_dim_bound(k) && !is_dim_bound(idx_divc(A, k, 3)));
     atomset_add(decided, kk);
     CHECK(idx_most(A, idx_mul(A, idx_addc(A, k, 1), t), decided) ==

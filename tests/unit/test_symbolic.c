@@ -127,6 +127,15 @@ static const Case cases[] = {
      "  %3 = nn.softmax(add(%2, %m));\n"
      "  %4 = nn.batch_matmul(%3, transpose(%y, axes=[0, 2, 1, 3]), transpose_b=false);\n"
      "  reshape(transpose(%4, axes=[0, 2, 1, 3]), newshape=[T, 40])\n}\n"},
+    {"attention of texts of any number and length",
+     "fn @main(%x: Tensor[(N, T, 18), f32], %y: Tensor[(N, T, 18), f32],\n"
+     "         %m: Tensor[(N, 1, 1, T), f32]) {\n"
+     "  %0 = transpose(reshape(%x, newshape=[N, T, 3, 6]), axes=[0, 2, 1, 3]);\n"
+     "  %1 = transpose(reshape(%y, newshape=[N, T, 3, 6]), axes=[0, 2, 3, 1]);\n"
+     "  %2 = nn.softmax(add(nn.batch_matmul(%0, %1, transpose_b=false), %m));\n"
+     "  %3 = transpose(reshape(%y, newshape=[N, T, 3, 6]), axes=[0, 2, 1, 3]);\n"
+     "  %4 = nn.batch_matmul(%2, %3, transpose_b=false);\n"
+     "  reshape(transpose(%4, axes=[0, 2, 1, 3]), newshape=[N, T, 18])\n}\n"},
     {"a sequence and what was before",
      "fn @main(%x: Tensor[(3, T, 8), f32], %y: Tensor[(3, N, 8), f32], %z: Tensor[(3, T, 8), f32]) "
      "{\n"
