@@ -26,7 +26,7 @@ static double cells_of(const Type *t)
     double n = 1;
 
     for (uint32_t i = 0; i < t->n; i++)
-        n *= (double)t->dims[i]->lo;
+        n *= (double)idx_usual(t->dims[i]);
     return n;
 }
 
@@ -50,7 +50,7 @@ static Work work_of(const Ctx *c, const Expr *e)
         w.n = (double)(w.transposed ? k : n);
         w.k = (double)(w.transposed ? n : k);
     }
-    w.macs = cells_of(e->type) * (double)x->dims[x->n - (across ? 2 : 1)]->lo;
+    w.macs = cells_of(e->type) * (double)idx_usual(x->dims[x->n - (across ? 2 : 1)]);
     return w;
 }
 

@@ -150,12 +150,14 @@ void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width)
     step(s, "transform_layout %%%s (%sk, n) -> (%sn//%lld, k, n%%%lld)", tensor, b, b, w, w);
 }
 
-/* The copy of turned data as packed weights lie; that of each matrix of a batch where it is used.
- */
+/* The copy of transposed data as packed weights lie, or as [k, n] where a run decides a size; that
+ * of each matrix of a batch where it is used. */
 static void pack_panel(Sched *s, int64_t width, const char *batch)
 {
     if (batch && step(s, "compute_at panel %%%s", batch))
         step(s, "set_scope %%panel private");
+    if (is_symbolic(s, "dense", "n") || is_symbolic(s, "dense", "k"))
+        return;
     pack_columns(s, "panel", sched_block(s, "panel")->u.block.nspatial - 2, width);
 }
 
