@@ -53,11 +53,12 @@ static bool parse_layout(Work *w, const Buffer *t, LayoutMap *m)
             end++;
         if (m->n == MAX_DIMS || m->n == t->ndim || end == p)
             return refuse(w, "%%%s has %u dimensions", t->name, t->ndim) != NULL;
-        int64_t n;
-        if (!idx_is_const(t->extent[m->n], &n) || n < 1)
-            return refuse(w, "the size of %%%s is not constant", t->name) != NULL;
+        const Idx *n = t->extent[m->n];
+        if (n->hi < 1)
+            return refuse(w, "%%%s is empty", t->name) != NULL;
         m->name[m->n] = intern_n(w->c->strings, p, (size_t)(end - p));
-        m->var[m->n] = atom_var(w->c->arith, m->name[m->n], 0, n > 1 ? n - 1 : 1);
+        m->var[m->n] =
+            atom_upto(w->c->arith, m->name[m->n], n->hi > 1 ? n : idx_const(w->c->arith, 2));
         m->n++;
         p = blanks(end);
         if (*p == ',')
@@ -79,6 +80,17 @@ static bool parse_layout(Work *w, const Buffer *t, LayoutMap *m)
     return m->m > 0 || refuse(w, "the map is empty") != NULL;
 }
 
+/* Dimensions of a symbolic size become dimensions as they are. */
+static bool keeps_symbolic(Work *w, const Buffer *t, const LayoutMap *m)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t d = 0; d < m->m; d++)
+            if (!idx_is_const(t->extent[i], NULL) && idx_uses(m->form[d], m->var[i]) &&
+                m->form[d] != idx_atom(w->c->arith, m->var[i]))
+                return refuse(w, "the size of %%%s is not constant", t->name) != NULL;
+    return true;
+}
+
 /* Each old index can be had back from the new one: no two cells share a place. */
 static bool is_injective(Work *w, const Buffer *t, const LayoutMap *m)
 {
@@ -90,7 +102,7 @@ static bool is_injective(Work *w, const Buffer *t, const LayoutMap *m)
     if (!invert(w->c, m->m, m->form, coord, m->n, m->var, back))
         return false;
     for (uint32_t i = 0; i < m->n; i++)
-        if (!back[i] && t->extent[i]->c0 > 1)
+        if (!back[i] && t->extent[i]->hi > 1)
             return false;
     return true;
 }
@@ -101,7 +113,7 @@ static const Idx *without_units(Work *w, const Buffer *t, const LayoutMap *m, ui
 {
     IdxSubst *units = subst_new(w->c->arith, w->c->scratch);
     for (uint32_t i = 0; i < m->n; i++)
-        if (t->extent[i]->c0 == 1)
+        if (t->extent[i]->hi == 1)
             subst_bind(units, m->var[i], idx_const(w->c->arith, 0));
     return idx_subst(units, m->form[d]);
 }
@@ -325,16 +337,18 @@ const Func *step_transform_layout(Work *w)
             return refuse(w, "%%%s is packed already", t->name);
     if (has_opaque(w, 0))
         return refuse(w, "there is hand-written code");
-    if (!parse_layout(w, t, &m))
+    if (!parse_layout(w, t, &m) || !keeps_symbolic(w, t, &m))
         return NULL;
     if (!is_injective(w, t, &m))
         return refuse(w, "the map does not keep cells apart");
     int64_t cells = 1;
     for (uint32_t d = 0; d < m.m; d++) {
-        const Idx *x = without_units(w, t, &m, d);
+        const Idx  *x = without_units(w, t, &m, d);
+        const Atom *same;
         if (x->lo < 0)
             return refuse(w, "new index %u can be negative", d);
-        extent[d] = idx_const(c->arith, x->hi + 1);
+        extent[d] =
+            idx_is_atom(x, &same) && same->below ? same->below : idx_const(c->arith, x->hi + 1);
         if (!checked_mul(cells, x->hi + 1, &cells) || cells > INT32_MAX)
             return refuse(w, "the new array is too large");
     }
