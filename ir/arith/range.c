@@ -183,10 +183,12 @@ static bool last_value(const Atom *a, Form *out)
 {
     bool ok = true, any = false;
 
+    if (a->below && a->below->nterms > 2 * MAX_TERMS)
+        return false;
     if (a->below) {
         out->c0 = a->below->c0;
         out->n = terms_add(0, NULL, 1, a->below->nterms, a->below->t, 1, out->t, &ok);
-        return checked_sub(out->c0, 1, &out->c0);
+        return ok && checked_sub(out->c0, 1, &out->c0);
     }
     for (uint32_t i = 0; a->kind == ATOM_DIV && i < a->a->nterms; i++)
         any |= a->a->t[i].atom->below && a->a->t[i].coef > 0;
@@ -235,7 +237,7 @@ static bool with_ends(const Form *f, bool down, Form *out)
         if (q == INT64_MIN || out->n + last.n > 2 * MAX_TERMS)
             return false;
         n = terms_add(out->n, out->t, 1, 1, &one, -q, kept, &ok);
-        out->n = terms_add(n, kept, 1, last.n, last.t, q, out->t, &ok);
+        out->n = ok ? terms_add(n, kept, 1, last.n, last.t, q, out->t, &ok) : 0;
         if (!ok || !checked_mul(last.c0, q, &c) || !checked_add(out->c0, c, &out->c0))
             return false;
         any = true;
