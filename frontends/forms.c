@@ -86,10 +86,8 @@ static Cell ceil_of(Arith *A, Cell a)
  * known to be beyond: frameworks that hold shapes in 32 bits have no larger ones. */
 static bool fits(DType t, const Idx *x)
 {
-    double most = dtype_is_float(t) ? ldexp(1, t.bits == 64   ? 53
-                                               : t.bits == 32 ? 24
-                                                              : 8)
-                                    : dtype_max(t);
+    int    digits = t.bits == 64 ? 53 : t.bits == 32 ? 24 : 8; /* of floats */
+    double most = dtype_is_float(t) ? ldexp(1, digits) : dtype_max(t);
     double least = dtype_is_float(t) ? -most : dtype_min(t);
 
     return (double)x->lo >= least && ((double)x->hi <= most || (t.bits >= 32 && idx_is_open(x)));

@@ -65,6 +65,15 @@ static int64_t most_of(DType t)
                                                 : 8);
 }
 
+/* What e is a cast of, and the largest number that all of these types hold. */
+static const Expr *uncast(const Expr *e, int64_t *most)
+{
+    *most = INT64_MAX;
+    for (e = plain(e); call_is(e, "cast"); e = plain(call_arg(e, 0)))
+        *most = *most < most_of(expr_dtype(e)) ? *most : most_of(expr_dtype(e));
+    return e;
+}
+
 /* var plus a number, which is *more. */
 static bool moved(const Build *b, const Expr *e, const Expr **var, int64_t *more)
 {
@@ -91,10 +100,7 @@ static bool counter(const Build *b, const OnnxLoop *l, const Expr *const *in,
     const Expr *var, *same;
     int64_t     ahead;
 
-    k->most = INT64_MAX;
-    for (e = plain(e); call_is(e, "cast"); e = plain(call_arg(e, 0)))
-        k->most = k->most < most_of(expr_dtype(e)) ? k->most : most_of(expr_dtype(e));
-    if (!moved(b, e, &var, &ahead))
+    if (!moved(b, uncast(e, &k->most), &var, &ahead))
         return false;
     k->first = idx_const(b->c->arith, 0);
     k->step = 1;
@@ -141,9 +147,7 @@ static const Idx *limit_of(const Build *b, const OnnxLoop *l, const Expr *const 
         v = equal ? floor(v) + 1 : ceil(v);
         return fabs(v) < ldexp(1, LARGEST_BITS) ? idx_const(A, (int64_t)v) : NULL;
     }
-    for (e = plain(e); call_is(e, "cast"); e = plain(call_arg(e, 0)))
-        *most = *most < most_of(expr_dtype(e)) ? *most : most_of(expr_dtype(e));
-    form = form_of(b, unchanged(l, in, out, e));
+    form = form_of(b, unchanged(l, in, out, uncast(e, most)));
     return form ? idx_addc(A, idx_mulc(A, form, up ? 1 : -1), equal) : NULL;
 }
 
