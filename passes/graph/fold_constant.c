@@ -8,9 +8,9 @@
  * (c->eval), so that a compiling evaluator compiles once, and equal ones once: a weight may be
  * transposed for each of its uses.  A result that is much larger than what
  * it was computed from (zeros, tile) is left as a call, because it would only fill the weights
- * (Winograd's weights are worth it, quantized ones that floats are multiplied by, and padded ones
- * up to four times as large). `shape_of` is `dim_values` of the operand's type, a constant if that
- * is static; `if` on a constant is its branch.
+ * (Winograd's weights are worth it, bytes that become words of 32 bits, quantized ones that floats
+ * are multiplied by, and padded ones up to four times as large). `shape_of` is `dim_values` of the
+ * operand's type, a constant if that is static; `if` on a constant is its branch.
  *
  * Cost: two walks, and the evaluation. */
 #include "passes/graph/graph.h"
@@ -77,6 +77,8 @@ static void know(Ctx *c, Fold *f, const Expr *e)
     if (e->kind == EXPR_CONST) {
         k->foldable = true;
         k->bytes = k->largest = e->u.constant->data.n;
+        if (e->u.constant->type->dtype.bits == 8 && k->bytes <= UINT64_MAX / 2)
+            k->bytes *= 2; /* products take them as words */
         k->name = e->u.constant->name;
         return;
     }

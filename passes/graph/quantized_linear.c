@@ -11,8 +11,7 @@
  * (quantized_wide.c).  Padding cells hold zx, the number that stands for zero.  A bias that
  * follows, round(b / (sx * sw)), goes into the same vector of integers.
  *
- * Products of integers as such (MatMulInteger) take the same way, without scales.  A multiplication
- * per channel that follows (a batch normalization) goes into the scale.
+ * A multiplication per channel that follows (a batch normalization) goes into the scale.
  *
  * What does not fit stays as it is: weights that are not constant, or whose scales run along
  * another axis than the output channels.  Products with a constant matrix all become nn.dense with
@@ -24,13 +23,6 @@
 
 #define MAX_PRODUCTS 65793 /* 255 * 128 * n < 2^31 */
 
-/* A weight seen as [channels of the result][products of each]. */
-typedef struct {
-    const Expr *k, *scale, *zero; /* constants; scale NULL: the result are the sums themselves */
-    int64_t     channels, products;
-    bool        conv, transposed; /* transposed: the constant is [k, n] */
-} Product;
-
 static bool plain_conv(const Expr *e)
 {
     const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
@@ -38,8 +30,7 @@ static bool plain_conv(const Expr *e)
     return !strcmp(a->data_layout, "NCHW") && !*a->out_layout && !*a->out_dtype;
 }
 
-/* Does the call multiply data by a matrix whose output channels are its rows or columns? */
-static bool product_kind(const Expr *e, Product *p)
+bool product_kind(const Expr *e, Product *p)
 {
     if (call_is(e, "nn.conv2d") && plain_conv(e))
         return p->conv = true;
@@ -67,8 +58,7 @@ static bool fits_channels(const Expr *p, int64_t axis, const Type *w, const Prod
     return n == 1 || (n == v->channels && axis_from_front(axis, w->n) == (v->transposed ? 1 : 0));
 }
 
-/* Sizes of the weight p->k. */
-static bool weight_sizes(Product *p)
+bool weight_sizes(Product *p)
 {
     int64_t n;
 
@@ -113,9 +103,7 @@ static int64_t centred_at(const Product *p, int64_t o, int64_t i)
            (int64_t)const_at(p->zero, o);
 }
 
-/* Of w - zw: the sum of each output channel, the largest sum of magnitudes, and the type that holds
- * all, i8 or i16. */
-static DType weight_sums(const Product *p, int64_t *sums, int64_t *most)
+DType weight_sums(const Product *p, int64_t *sums, int64_t *most)
 {
     bool narrow = true;
 
@@ -136,8 +124,25 @@ static DType weight_sums(const Product *p, int64_t *sums, int64_t *most)
     return narrow ? DT_I8 : DT_I16;
 }
 
-/* w - zw in that type, [units, k] for matrices. */
-static const Expr *centred_weight(Ctx *c, const Product *p, DType t)
+bool weight_offsets(const Product *p, int64_t *offsets)
+{
+    for (int64_t o = 0; o < p->channels; o++) {
+        int64_t least = 0, most = 0;
+
+        for (int64_t i = 0; i < p->products; i++) {
+            int64_t v = centred_at(p, o, i);
+
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+        }
+        if (most - least > 255)
+            return false;
+        offsets[o] = most > 127 ? most - 127 : least < -128 ? least + 128 : 0;
+    }
+    return true;
+}
+
+const Expr *centred_weight(Ctx *c, const Product *p, DType t)
 {
     int64_t  n = p->channels * p->products, dims[4] = {p->channels, p->products};
     size_t   size = (size_t)(n * dtype_bytes(t));
@@ -189,9 +194,7 @@ static int64_t most_bias(DType data, DType sum)
     return is_8bit(data) || sum.bits > 32 ? half_range(sum) : half_range(sum) / 4;
 }
 
-/* The type of sums of products of such data, less zx, with weights of which a channel has that sum
- * of magnitudes; a bias is to fit, too. */
-static DType sum_dtype(DType data, double zx, DType weight, int64_t most)
+DType sum_dtype(DType data, double zx, DType weight, int64_t most)
 {
     double reach = fmax(dtype_max(data), -dtype_min(data)) + fabs(zx);
     double room = dtype_max(DT_I32) - (double)most_bias(data, DT_I32);
@@ -200,9 +203,7 @@ static DType sum_dtype(DType data, double zx, DType weight, int64_t most)
     return bytes || (double)most * reach <= room ? DT_I32 : DT_I64;
 }
 
-/* i32 or i64. */
-static const Expr *sum_vector(Ctx *c, const int64_t *v, int64_t n, DType t, const char *name,
-                              Loc loc)
+const Expr *sum_vector(Ctx *c, const int64_t *v, int64_t n, DType t, const char *name, Loc loc)
 {
     size_t   size = (size_t)n * (size_t)dtype_bytes(t);
     uint8_t *data = arena_alloc(c->arena, size);
@@ -216,7 +217,7 @@ static const Expr *sum_vector(Ctx *c, const int64_t *v, int64_t n, DType t, cons
                       loc);
 }
 
-static const Expr *with_bias(Ctx *c, const Expr *sum, const Expr *bias, bool conv, Loc loc)
+const Expr *with_bias(Ctx *c, const Expr *sum, const Expr *bias, bool conv, Loc loc)
 {
     BiasAddAttrs *a = ATTRS_NEW(c, BiasAddAttrs);
 
@@ -274,80 +275,6 @@ const Expr *integer_product(Ctx *c, const Expr *e)
     if (sum && bias)
         sum = with_bias(c, sum, bias, p.conv, e->loc);
     return make_dequantize(c, sum, scale, expr_scalar(c, t, 0), p.conv ? 1 : -1, e->loc);
-}
-
-/* ---- sums of products that are themselves the result ---------------------------------------- */
-
-/* x or x - zero in i32, of 8-bit x and a scalar zero, or that in another shape, as rows of all
- * pictures; NULL: something else. */
-static const Expr *centred_data(Ctx *c, const Expr *e, const Expr **zero)
-{
-    const Expr *x = e;
-    int64_t     n;
-
-    if (call_is(e, "reshape")) {
-        x = centred_data(c, call_arg(e, 0), zero);
-        return x ? make_reshape_to(c, x, e->type->n, e->type->dims, e->loc) : NULL;
-    }
-    *zero = expr_scalar(c, DT_I32, 0);
-    if (call_is(e, "subtract")) {
-        x = call_arg(e, 0);
-        *zero = call_arg(e, 1);
-    }
-    if (!call_is(x, "cast") || !dtype_eq(x->type->dtype, DT_I32) ||
-        !is_8bit(call_arg(x, 0)->type->dtype) || !type_elems((*zero)->type, &n) || n != 1 ||
-        !same_dims(e->type, x->type))
-        return NULL;
-    return call_arg(x, 0);
-}
-
-/* sum - zero * sums, for a zero point that is known when the model runs. */
-static const Expr *less_zero(Ctx *c, const Expr *sum, const Expr *zero, const Expr *sums, Loc loc)
-{
-    if (zero->type->n)
-        zero = make_reshape(c, zero, 0, NULL, loc);
-    return make2(c, "subtract", sum, make2(c, "multiply", zero, sums, NULL, loc), NULL, loc);
-}
-
-/* MatMulInteger, ConvInteger: a product of i32 data, each 8 bits wide less a zero point.
- *
- *   nn.matmul(subtract(cast(%x, i32), %zx), const @w)  ->  nn.dense(%x, const @w') - %zx * sums
- *
- * Convolutions only if the zero point is a constant, as padding holds it. */
-const Expr *integer_sum(Ctx *c, const Expr *e)
-{
-    Product     p = {0};
-    const Expr *x, *zero, *vector = NULL, *sum;
-    int64_t    *sums, most;
-    DType       wt;
-    double      zx = 0; /* the part of the zero point that is known */
-
-    if (!call_op(e) || !product_kind(e, &p) || !expr_has_shape(e) ||
-        !dtype_eq(e->type->dtype, DT_I32) || !(x = centred_data(c, call_arg(e, 0), &zero)) ||
-        !(p.k = const_value(c, call_arg(e, 1))) || !weight_sizes(&p) ||
-        (p.conv && zero->kind != EXPR_CONST))
-        return e;
-    if (zero->kind == EXPR_CONST) {
-        zx = const_at(zero, 0);
-        zero = NULL;
-    }
-    if (wants_other_sign(c, x->type->dtype) && !(x = with_other_sign(c, x, &zx, e->loc)))
-        return NULL;
-    p.zero = expr_scalar(c, DT_I32, 0);
-    sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
-    wt = weight_sums(&p, sums, &most);
-    if (dtype_eq(sum_dtype(x->type->dtype, zx, wt, most), DT_I64) ||
-        (zero && !(vector = sum_vector(c, sums, p.channels, DT_I32, NULL, e->loc))))
-        return e;
-    sum = integer_call(c, e, x, centred_weight(c, &p, wt), zx, DT_I32);
-    if (zero && sum)
-        sum = less_zero(c, sum, zero, vector, e->loc);
-    for (int64_t o = 0; o < p.channels; o++)
-        sums[o] *= -(int64_t)zx;
-    if (zx == 0 || !sum)
-        return sum;
-    vector = sum_vector(c, sums, p.channels, DT_I32, NULL, e->loc);
-    return vector ? with_bias(c, sum, vector, p.conv, e->loc) : e;
 }
 
 /* ---- bias ----------------------------------------------------------------------------------- */

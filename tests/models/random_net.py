@@ -470,6 +470,21 @@ class Net:
         self.step = max(self.step, 0.05)
         return self.op("Mul", [y, self.const(np.float32(s[-1] ** -0.5 / 74))], (*s[:-1], m))
 
+    def qcinteger(self, x):
+        """The same of a convolution, whose border stands for 0."""
+        n, c, hh, ww = self.shape[x]
+        groups = self.pick(1, 1, c)
+        k, stride = self.pick(1, 3, 3, 5), self.pick(1, 1, 2)
+        oc = groups if groups > 1 else self.pick(3, 16, 24, 33)
+        q, scale, zero = self.raw("DynamicQuantizeLinear", [x], outs=3)
+        w = self.const(self.rng.integers(0, 256, (oc, c // groups, k, k)).astype(np.uint8))
+        y = self.raw("ConvInteger", [q, w, zero, self.const(np.uint8(self.pick(128, 121, 130)))], kernel_shape=[k, k],
+                     pads=[k // 2] * 4, strides=[stride] * 2, group=groups)
+        y = self.raw("Mul", [self.raw("Cast", [y], to=T.FLOAT), scale])
+        self.step = max(self.step, 0.05)
+        out = [(d + 2 * (k // 2) - k) // stride + 1 for d in (hh, ww)]
+        return self.op("Mul", [y, self.const(np.float32((c // groups * k * k) ** -0.5 / 74))], (n, oc, *out))
+
     def qlinear(self, x):
         n, c, hh, ww = self.shape[x]
         k, oc = self.pick(1, 3), self.pick(4, 16, 33)
@@ -658,7 +673,7 @@ class Net:
                                     "softmax", "gather", "where", "topk", "cumsum", "arithmetic", "spread",
                                     "pickers", "einsum", "group_norm", "other_pool"])
         if self.chance(25):
-            layers += ["qconv"] * 8 + ["qadd"] * 3 + ["qlinear"] * 2
+            layers += ["qconv"] * 8 + ["qadd"] * 3 + ["qlinear"] * 2 + ["qcinteger"] * 2
             layers = [l for l in layers if l not in ("reduce", "cumsum", "norm")]
         if self.chance(40): # what real ones are of
             layers = [l for l in layers if l in ("conv", "norm", "act", "combine", "pool", "concat", "qconv",

@@ -273,6 +273,36 @@ def extremes():
     n.save("integer_extremes")
 
 
+def dynamic():
+    """Zero points that only the run knows, as quantize_dynamic makes them: borders of convolutions stand for 0;
+    weights of bytes with a zero point, so that less it they are no bytes."""
+    own, n = np.random.default_rng(7), Net()
+
+    def quantized(shape, lo, hi):
+        return n.op("DynamicQuantizeLinear", n.input(own.uniform(lo, hi, shape).astype(np.float32)), n=3)
+
+    def conv(of, zero, shape, at, **attrs):
+        w = own.integers(0, 256, shape).astype(np.uint8)
+        n.output(n.op("ConvInteger", of, w, zero, np.uint8(at), **attrs), np.int32, len(shape))
+    q, _, z = quantized((2, 24, 9, 11), -1, 3)
+    conv(q, z, (32, 24, 3, 3), 121, pads=[1, 1, 1, 1])
+    conv(q, z, (16, 24, 3, 3), 128, pads=[0, 2, 1, 0], strides=[2, 1])
+    conv(q, z, (20, 24, 1, 1), 90)
+    conv(q, z, (24, 1, 5, 5), 128, pads=[2, 2, 2, 2], group=24)
+    conv(q, z, (8, 6, 3, 3), 3, pads=[1, 1, 1, 1], group=4, dilations=[1, 2])
+    line, _, z = quantized((1, 10, 33), -3, 0.5)
+    conv(line, z, (12, 10, 5), 130, pads=[2, 2])
+    rows, _, z = quantized((5, 60), -1, 2)
+    for at, units in ((121, 40), (255, 33), (0, 2)):
+        w = own.integers(0, 256, (60, units)).astype(np.uint8)
+        n.output(n.op("MatMulInteger", rows, w, z, np.uint8(at)), np.int32, 2)
+    zeros = own.integers(0, 256, 37).astype(np.uint8)
+    n.output(n.op("MatMulInteger", rows, own.integers(0, 256, (60, 37)).astype(np.uint8), z, zeros), np.int32, 2)
+    whole = n.input(own.integers(0, 256, (3, 2, 60)).astype(np.uint8))
+    n.output(n.op("MatMulInteger", whole, own.integers(0, 256, (60, 37)).astype(np.uint8), np.uint8(17), zeros), np.int32, 3)
+    n.save("integer_dynamic")
+
+
 if __name__ == "__main__":
     convolutions()
     between()
@@ -280,5 +310,6 @@ if __name__ == "__main__":
     qlinear()
     gemm()
     extremes()
+    dynamic()
     for name in sorted(os.listdir(HERE)):
         print(os.path.getsize(os.path.join(HERE, name)), name)
