@@ -5,6 +5,7 @@
  *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
  *   q*(e - k*Div(e,k) - r*(Div(e-r,k) - Div(e-r-1,k)))
  *                               in q*[0, k-1]          a mod group without the one size r
+ *   x*(f)                       in [x.lo, x.hi] times the range of f, for x >= 0
  *   a variable v below a form E is at most E - 1, whatever a run makes of E, and Div(v,k) at most
  *                               Div(E-1,k) where that is a form; E's dimensions may be below forms
  *                               in turn
@@ -166,10 +167,63 @@ static void div_pairs(const Form *f, Range *r, int depth)
         }
 }
 
+/* What is left of a product without the factor x; NULL: x is none, or the rest has no atom of its
+ * own. */
+static const Atom *without_factor(const Atom *a, const Atom *x)
+{
+    const Atom *first, *last;
+
+    if (a->kind != ATOM_PROD)
+        return NULL;
+    first = a->a->t[0].atom;
+    last = a->b->t[0].atom;
+    return last == x ? first : first == x ? last : NULL;
+}
+
+/* Terms of which two or more have the factor x: N*(M//2) - 3*N is at least 0 where M//2 >= 3. */
+static void common_factor(const Form *f, const Atom *x, Range *r, int depth)
+{
+    Form with = {0}, rest = {.c0 = f->c0};
+
+    if (x->lo < 0)
+        return;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const Atom *other = without_factor(f->t[i].atom, x);
+
+        if (f->t[i].atom == x)
+            with.c0 = f->t[i].coef;
+        else if (other)
+            with.t[with.n++] = (IdxTerm){f->t[i].coef, other};
+        else
+            rest.t[rest.n++] = f->t[i];
+    }
+    if (!with.n || rest.n + 2 > f->n)
+        return;
+    Range   g = form_range(&with, depth + 1), s = form_range(&rest, depth + 1);
+    int64_t lo = clamp64(g.lo), hi = clamp64(g.hi);
+    s.lo += times(lo, lo < 0 ? x->hi : x->lo);
+    s.hi += times(hi, hi < 0 ? x->lo : x->hi);
+    r->lo = s.lo > r->lo ? s.lo : r->lo;
+    r->hi = s.hi < r->hi ? s.hi : r->hi;
+}
+
+static void common_factors(const Form *f, Range *r, int depth)
+{
+    for (uint32_t i = 0; i < f->n; i++) {
+        const Atom *a = f->t[i].atom;
+
+        if (a->kind != ATOM_PROD)
+            continue;
+        common_factor(f, a->a->t[0].atom, r, depth);
+        common_factor(f, a->b->t[0].atom, r, depth);
+    }
+}
+
 static Range form_range(const Form *f, int depth)
 {
     Range r = interval_sum(f->c0, f->n, f->t);
     if (depth < MAX_DEPTH && f->n > 1) {
+        common_factors(f, &r, depth);
         mod_groups(f, &r, depth);
         div_pairs(f, &r, depth);
         size_groups(f, &r, depth);

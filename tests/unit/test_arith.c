@@ -498,6 +498,26 @@ static void test_within(void)
     arena_free(arena);
 }
 
+/* Terms with a common factor: as one product. */
+static void test_common_factor(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *n = idx_atom(A, atom_var(A, "N", 1, 4)), *m = idx_atom(A, atom_var(A, "M", 6, 20)),
+              *nm = idx_mul(A, n, m), *e = idx_sub(A, nm, idx_mulc(A, n, 3));
+
+    CHECK_INT(e->lo, 3);
+    CHECK_INT(e->hi, 68);
+    e = idx_sub(A, idx_mul(A, n, idx_divc(A, m, 2)), idx_mulc(A, n, 5));
+    CHECK_INT(e->lo, -8);
+    CHECK_INT(e->hi, 20);
+    e = idx_addc(A, idx_sub(A, idx_mulc(A, idx_mul(A, nm, m), 2), nm), 7); /* n*m is the factor */
+    CHECK_INT(e->lo, 6 * 11 + 7);
+    CHECK_INT(e->hi, 80 * 39 + 7);
+    CHECK(!arith_overflow(A));
+    arena_free(arena);
+}
+
 int main(void)
 {
     Arena *arena = arena_new(NULL);
@@ -511,6 +531,7 @@ int main(void)
     RUN(test_exact);
     RUN(test_open);
     RUN(test_within);
+    RUN(test_common_factor);
     RUN(test_text_of_products);
     RUN(test_text_is_canonical);
     RUN(test_nested_ends);
