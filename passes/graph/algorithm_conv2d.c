@@ -65,7 +65,7 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
     w->weights = (double)(s->k[0] * columns) * (double)(s->group_in * s->out_c);
     for (uint32_t i = 0; i < 4; i++)
         if (i != 1)
-            cells *= (double)y->dims[i]->lo;
+            cells *= (double)idx_usual(y->dims[i]);
     w->macs = cells * w->weights;
     if (s->out_block && !s->within && (s->in_block || conv2d_by_columns(s)))
         w->ops = dot4_ops(c, w->data, w->weight);
@@ -94,10 +94,10 @@ static double group_cycles(Ctx *c, const Type *y, const Work *w)
 {
     const Conv2d *s = &w->s;
     ConvWork      work = {.lanes = s->out_block,
-                          .n = y->dims[0]->lo,
-                          .o = y->dims[1]->lo,
-                          .y = y->dims[2]->lo,
-                          .x = y->dims[3]->lo,
+                          .n = idx_usual(y->dims[0]),
+                          .o = idx_usual(y->dims[1]),
+                          .y = idx_usual(y->dims[2]),
+                          .x = idx_usual(y->dims[3]),
                           .sum = s->k[0] * s->k[1] * s->group_in,
                           .group = ceil_div(s->group_out, s->out_block),
                           .kw = s->k[1],
