@@ -260,7 +260,7 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
         if (open && (!(i == 2 || i == 3) || y->dims[i]->lo < 1 || d[0] != 1 || v.groups != 1 ||
                      dtype_is_int(x->dtype)))
             return NEVER;
-        d[i] = open ? y->dims[i]->lo : d[i];
+        d[i] = open ? idx_usual(y->dims[i]) : d[i];
     }
     WinogradShape s = {.n = d[0],
                        .in = round_up(v.in_c, d[4]),

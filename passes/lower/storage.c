@@ -20,7 +20,10 @@
  * Where a kernel touches more than the last cache holds (a quarter of L3 is counted: other programs
  * and machines have it too), the beginning of a large result is gone when the next one asks for it,
  * so that the line was read for nothing: a third of the traffic between two kernels
- * (docs/design/schedules.md).  The result of every call must be a value of the arena on a line's
+ * (docs/design/schedules.md).  Of sizes that a run decides none is taken for large: what
+ * then lies in a cache would come from memory, which costs as much as is gained where it does not
+ * (a 1x1 convolution of 40x40 pixels within 160x160: 1.4 times as long; Zen 3).
+ * The result of every call must be a value of the arena on a line's
  * border (what a caller gives may lie anywhere), and the kernel must not read it again.  Every
  * store must be of an aligned vector: a line that is written partly past the caches and partly not
  * is written to memory more than once (rows of 20 cells took 60 times as long; Zen 5).  `stream` is
@@ -292,8 +295,8 @@ static void stream_results(Storage *x)
         const Item *it = x->items.at[i];
 
         for (uint32_t j = 0; it->kind == ITEM_CALL && j < it->nout; j++)
-            if (touched(it) <= most || it->out[j].slot->bytes <= least ||
-                !on_a_line(x->c, it->out[j].slot))
+            if (!type_static(it->out[j].slot->type) || touched(it) <= most ||
+                it->out[j].slot->bytes <= least || !on_a_line(x->c, it->out[j].slot))
                 find(x, it->kernel)->out[j].to = NULL;
     }
     for (uint32_t i = 0; i < x->n; i++) {

@@ -21,6 +21,18 @@ typedef struct {
     uint32_t  order;
 } OpenPlan;
 
+/* Cycles of tiles of n pixels by nv vectors over all rows.  A tile reads its weights after the one
+ * before in its row, which has read the same and its own pixels. */
+static double tiles_cycles(const Machine *m, const ConvSizes *z, Rows rows, int64_t n, int64_t nv)
+{
+    double steps = (double)conv_steps(z), weights = steps * (double)(nv * z->lanes * 4);
+    double lines = (double)(z->y * (z->o / nv)), tiles = (double)z->x / (double)n;
+    Time   t = moved_time(m, lines * tiles * weights, 0, weights + steps * (double)(n * 4));
+
+    t.compute = conv_madds(z) / (double)(z->x * nv) * rows_step_cycles(m, rows, n, nv);
+    return time_cycles(m, t);
+}
+
 static void decide_open(Sched *s, void *plan)
 {
     OpenPlan        *p = plan;
@@ -35,8 +47,7 @@ static void decide_open(Sched *s, void *plan)
         for (int64_t most = tile_pixels_most(&m, z->lanes, nv), n = most;
              n > 0 && vectors % nv == 0; n = p->unit ? n - 1 : lower_tile(z->x, n))
             if (n == most || n * nv >= limit_tile_least_sums(&m))
-                candidate(&tiles, n, nv,
-                          conv_madds(z) / (double)(z->x * nv) * rows_step_cycles(&m, rows, n, nv));
+                candidate(&tiles, n, nv, tiles_cycles(&m, z, rows, n, nv));
     p->tile = pick_reg_tile(s, "tile", &tiles);
     if (p->depthwise)
         return;

@@ -332,7 +332,7 @@ static int64_t most_wide(const Machine *m, const WinoSizes *z)
 static bool next_cut(const WinoSizes *z, Cut *cut)
 {
     if (z->open[1] && cut->cols < WINOGRAD_OPEN_TILES)
-        cut->cols *= 2;
+        cut->cols = divisor_from(WINOGRAD_OPEN_TILES, cut->cols + 1);
     else if (!z->open[1] && cut->cols < z->cols)
         cut->cols = divisor_from(z->cols, cut->cols + 1);
     else if (!is_open(z) && cut->rows < z->rows)
