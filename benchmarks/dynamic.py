@@ -47,6 +47,11 @@ def pictures(net):
     return m, lambda n: {"input": RNG.standard_normal((n, 3, 224, 224), np.float32)}
 
 
+def squares(net):
+    m = renamed(net().model(), {"input": [1, 3, "S", "S"]})
+    return m, lambda s: {"input": RNG.standard_normal((1, 3, s, s), np.float32)}
+
+
 def bert():
     m = renamed(models.bert_base(length="T").model(), dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), [1, "T"]))
     return m, lambda t: {"input_ids": RNG.integers(0, 30522, (1, t)), "token_type_ids": np.zeros((1, t), np.int64),
@@ -103,6 +108,9 @@ def gpt(layers=12, d=768, heads=12, vocab=50257, context=1024):
 ROWS = [("resnet50", lambda: pictures(models.resnet50), "N=1..8", (1, 2, 4, 8)),
         ("mobilenet_v2", lambda: pictures(models.mobilenet_v2), "N=1..8", (1, 2, 4, 8)),
         ("squeezenet11", lambda: pictures(models.squeezenet11), "N=1..8", (1, 2, 4, 8)),
+        ("resnet50_squares", lambda: squares(models.resnet50), "S=32..640", (160, 224, 320)),
+        ("mobilenet_v2_squares", lambda: squares(models.mobilenet_v2), "S=32..640", (160, 224, 320)),
+        ("squeezenet11_squares", lambda: squares(models.squeezenet11), "S=32..640", (160, 224, 320)),
         ("bert_base", bert, "T=1..128", (16, 64, 128)),
         ("gpt_step", gpt, "P=1..1023", (1, 128, 1023))]
 

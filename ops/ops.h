@@ -77,8 +77,8 @@ int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
  * its stride is 1, its kernel of at most tile + 1, and blocks divide its channels, and its groups
  * or the other way round.  The weight's transform is a call of its own, to be folded. */
 bool conv2d_suits_winograd(const Expr *conv, int64_t tile);
-/* Where a run decides the width, columns of tiles are a multiple of so many. */
-enum { WINOGRAD_OPEN_TILES = 8 };
+/* Where a run decides how many tiles there are, parts of them are at most so many. */
+enum { WINOGRAD_OPEN_TILES = 48 };
 /* Cells of a tile along an axis, by the size of a 3x3 kernel's; 0: not for this kernel. */
 int64_t winograd_cells(int64_t tile, const int64_t k[2], uint32_t axis);
 /* Cells that a short tile of `edge` outputs of a kernel of k has of its a. */

@@ -88,7 +88,7 @@ typedef struct {
     int64_t lanes;            /* of a block of channels */
     bool    ints;             /* 8-bit integers, two products of i16 a step */
     bool    short_tiles;      /* the last ones of an axis have no more products than they need */
-    bool    open[2];          /* a run decides y, x; these are their usual ones */
+    bool    open;             /* a run decides y or x; these are their usual ones */
 } WinogradShape;
 double winograd_cycles(const Machine *m, const WinogradShape *shape, int64_t tile);
 

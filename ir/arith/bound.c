@@ -164,6 +164,8 @@ const Idx *idx_most(Arith *A, const Idx *x, const AtomSet *inner)
 
 int64_t idx_extent(Arith *A, const Idx *lo, const Idx *hi)
 {
+    if ((!lo->nterms && unbounded(lo->c0, 0)) || (!hi->nterms && unbounded(0, hi->c0)))
+        return INT64_MAX;
     int64_t n, d = idx_sub(A, hi, lo)->hi; /* range.c knows the pair rule */
     return checked_add(d, 1, &n) ? n : INT64_MAX;
 }

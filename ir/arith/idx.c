@@ -212,6 +212,22 @@ const Idx *idx_mulc(Arith *A, const Idx *x, int64_t c)
     return idx_lin(A, x, c, NULL, 0, 0);
 }
 
+/* (x // b) * b is at most x, and less than b below it. */
+static void quotient_range(const Idx *quotient, const Idx *b, int64_t *lo, int64_t *hi)
+{
+    const Atom *q = quotient->t[0].atom;
+
+    if (q->kind != ATOM_SYMDIV || q->b != b)
+        return;
+    int64_t least = clamp64((Wide)q->a->lo - b->hi + 1);
+    *lo = least > *lo ? least : *lo;
+    *hi = q->a->hi < *hi ? q->a->hi : *hi;
+}
+
+/* Products are sizes and places in memory: a run refuses dimensions that ask for more bytes
+ * (passes/lower/entry/sizes.c), where their largest product would leave no room for a factor. */
+static const int64_t MOST_CELLS = INT64_C(1) << 48;
+
 static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
 {
     Wide p[4] = {(Wide)a->lo * b->lo, (Wide)a->lo * b->hi, (Wide)a->hi * b->lo,
@@ -225,6 +241,10 @@ static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
     }
     *lo = clamp64(l);
     *hi = clamp64(h);
+    quotient_range(a, b, lo, hi);
+    quotient_range(b, a, lo, hi);
+    if (a->lo >= 0 && b->lo >= 0 && *hi > MOST_CELLS && *lo < MOST_CELLS)
+        *hi = MOST_CELLS;
 }
 
 uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f)

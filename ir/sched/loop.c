@@ -240,7 +240,6 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
 {
     Ctx        *c = w->c;
     const Stmt *loop[MAX_STEP_ARGS];
-    int64_t     extent[MAX_STEP_ARGS], inner = 1; /* rounds of all but the first */
     uint32_t    n = step_nargs(w->st);
 
     for (uint32_t i = 0; i < n; i++) {
@@ -248,8 +247,10 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
         if (!loop[i])
             return NULL;
         const LoopData *l = &loop[i]->u.loop;
-        if (i && (!loop_extent_of(loop[i], &extent[i]) || !checked_mul(inner, extent[i], &inner)))
-            return refuse(w, "the extent of %%%s is not constant", l->var->name);
+        for (uint32_t k = 0; k < i; k++)
+            if (idx_uses(l->extent, loop[k]->u.loop.var))
+                return refuse(w, "the extent of %%%s changes with %%%s", l->var->name,
+                              loop[k]->u.loop.var->name);
         if (l->kind != first->u.loop.kind)
             return refuse(w, "%%%s and %%%s are loops of different kinds", first->u.loop.var->name,
                           l->var->name);
@@ -262,13 +263,16 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
     }
     if (has_opaque(w, site_of(w, first)))
         return refuse(w, "%%%s holds hand-written code", first->u.loop.var->name);
-    const Idx  *total = idx_mulc(c->arith, first->u.loop.extent, inner);
+    const Idx *total = first->u.loop.extent;
+    for (uint32_t i = 1; i < n; i++)
+        total = idx_mul(c->arith, total, loop[i]->u.loop.extent);
     const Atom *f = atom_upto(c->arith, w->st->out[0], total);
     const Idx  *left = idx_atom(c->arith, f);
     IdxSubst   *sub = subst_new(c->arith, c->scratch);
     for (uint32_t i = n; i-- > 0;) {
-        const Idx *v = i ? idx_modc(c->arith, left, extent[i]) : left;
-        left = i ? idx_divc(c->arith, left, extent[i]) : left;
+        const Idx *extent = loop[i]->u.loop.extent;
+        const Idx *v = i ? idx_mod(c->arith, left, extent) : left;
+        left = i ? idx_div(c->arith, left, extent) : left;
         subst_bind(sub, loop[i]->u.loop.var, idx_add(c->arith, v, loop[i]->u.loop.lo));
     }
     const Stmt *body = stmt_subst(c, body_of(loop[n - 1]), sub);

@@ -22,9 +22,10 @@
  * have transforms of their own for the same weights.  Cells after these are computed by nobody who
  * leaves out what is not read (`skip_unread`).
  *
- * Where a run decides the width, there are so many columns of tiles that WINOGRAD_OPEN_TILES
- * divides them, so that a loop has whole rounds over parts of a row; what lies past the image is
- * zeros.
+ * Where a run decides height or width, the tiles of all rows are one line, h = 0, of which tile w
+ * is that of row w // tw and column w % tw: parts of a line are as many tiles as is best, whatever
+ * the width.  Behind the last one lie some more, fewer than WINOGRAD_OPEN_TILES, so that parts of
+ * up to so many are whole.
  *
  * In groups the sum of o is over the channels of its group.  Where a block holds whole groups, all
  * first channels lie side by side in %v, then all second ones, and in %m the outputs likewise: a
@@ -58,7 +59,9 @@ typedef struct {
     int64_t    groups, group_in, group_out; /* channels of one */
     bool       within;                      /* groups lie within a block */
     int64_t    n;                           /* images: one where a run decides sizes */
-    const Idx *th, *tw;                     /* rows and columns of tiles */
+    const Idx *th, *tw;                     /* rows and columns of tiles of an image */
+    const Idx *rows, *cols;                 /* ... of all images; in line: 1, and all tiles */
+    bool       in_line;                     /* a run decides how many there are */
     int64_t    edge[2];                     /* outputs of the last row's, the last column's tiles */
     int64_t    pad_lo[2], pad_hi[2], pad_value;
     DType      data, sum; /* types of the transformed data and of the products' sums */
@@ -180,11 +183,9 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     }
     w->th = idx_divc(A, idx_addc(A, out[2], w->m[0] - 1), w->m[0]);
     w->tw = idx_divc(A, idx_addc(A, out[3], w->m[1] - 1), w->m[1]);
-    if (!idx_is_const(w->tw, &cells)) /* whole rounds of a loop over so many of them */
-        w->tw = idx_mulc(A,
-                         idx_divc(A, idx_addc(A, out[3], WINOGRAD_OPEN_TILES * w->m[1] - 1),
-                                  WINOGRAD_OPEN_TILES * w->m[1]),
-                         WINOGRAD_OPEN_TILES);
+    w->in_line = open;
+    w->rows = open ? idx_const(A, 1) : idx_mulc(A, w->th, w->n);
+    w->cols = open ? idx_addc(A, idx_mul(A, w->th, w->tw), WINOGRAD_OPEN_TILES - 1) : w->tw;
     for (uint32_t i = 0; i < 2; i++) {
         int64_t rest = 0;
 
@@ -295,7 +296,7 @@ static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
 static Axes axes(Ctx *c, const Winograd *w, uint32_t n, const int64_t *extents,
                  const char *const *names)
 {
-    const Idx *tiles[2] = {idx_mulc(c->arith, w->th, w->n), w->tw}, *dims[TE_MAX_AXES];
+    const Idx *tiles[2] = {w->rows, w->cols}, *dims[TE_MAX_AXES];
     uint32_t   k = 0;
 
     for (uint32_t i = 0; i < n; i++)
@@ -399,15 +400,20 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
     uint32_t                 nd = w->block ? 6 : 5;
     int64_t                  blocks = w->block ? w->in_c / w->block : w->in_c;
     Axes a = axes(c, w, nd, (int64_t[]){blocks, TILES, TILES, w->a[0], w->a[1], w->block}, first);
-    const Idx *ty = row_of(c, w, a.at[1]);
+    const Idx *ty = row_of(c, w, a.at[1]), *tx = a.at[2];
     const Idx *n = w->n == 1 ? idx_const(A, 0) : idx_div(A, a.at[1], w->th);
+
+    if (w->in_line) { /* what lies behind the last one is read from the last row, and not used */
+        ty = idx_min(A, idx_div(A, a.at[2], w->tw), idx_addc(A, w->th, -1));
+        tx = idx_mod(A, a.at[2], w->tw);
+    }
     const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m[0]), a.at[3]), NULL, a.at[5]};
 
     if (w->within)
         at[4] = beside(c, w, a.at[5], w->block / w->group_in);
     const Tensor *v1 =
         te_compute(c, "v1", w->data, a,
-                   input_rows(c, w, x, at, 3, idx_mulc(A, a.at[2], w->m[1]), a.at[4], 1, a.at[2]));
+                   input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m[1]), a.at[4], 1, a.at[2]));
 
     a = axes(c, w, nd, (int64_t[]){w->a[0], w->a[1], blocks, TILES, TILES, w->block}, second);
     const Idx *vat[6] = {a.at[2], a.at[3], a.at[4], NULL, a.at[1], a.at[5]};
@@ -479,9 +485,15 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     a = te_axes(c, type->n, type->dims, out_names);
     const Idx *y = a.at[2], *x = a.at[3], *ty = idx_divc(A, y, w.m[0]),
               *tx = idx_divc(A, x, w.m[1]);
-    const Idx  *row = idx_add(A, idx_mul(A, a.at[0], w.th), ty);
+    const Idx *row = idx_add(A, idx_mul(A, a.at[0], w.th), ty);
+    const Idx *tile = tx;
+
+    if (w.in_line) {
+        tile = idx_add(A, idx_mul(A, row, w.tw), tx);
+        row = idx_const(A, 0);
+    }
     const Idx  *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
-    const Idx  *yat[5] = {row, tx, idx_modc(A, y, w.m[0]), NULL, ch};
+    const Idx  *yat[5] = {row, tile, idx_modc(A, y, w.m[0]), NULL, ch};
     const Prim *p = output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m[1]), 1, tx);
 
     if (dtype_is_int(w.sum) && w.m[0] == 4)

@@ -186,7 +186,7 @@ static double short_or_whole(const Ctx *c, WinogradShape *s, int64_t tile)
 
     s->short_tiles = false;
     double whole = winograd_cycles(&m, s, tile);
-    s->short_tiles = s->n == 1 && !s->ints && !s->open[0] && !s->open[1];
+    s->short_tiles = s->n == 1 && !s->ints && !s->open;
     double cycles = s->short_tiles ? winograd_cycles(&m, s, tile) : whole;
     s->short_tiles = cycles < whole;
     return s->short_tiles ? cycles : whole;
@@ -271,7 +271,7 @@ static double winograd_time(Ctx *c, const Expr *call, int64_t tile, bool *short_
                        .k = {v.k[0], v.k[1]},
                        .lanes = d[4],
                        .ints = dtype_is_int(x->dtype),
-                       .open = {!idx_is_const(y->dims[2], NULL), !idx_is_const(y->dims[3], NULL)}};
+                       .open = !type_static(y)};
     double        cycles = short_or_whole(c, &s, tile);
 
     *short_tiles = s.short_tiles;

@@ -138,8 +138,10 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
             idx_bound(c->arith, a.at.at[i][d], a.inner, &l, &h);
             if (!base)
                 base = l;
-            known = idx_is_const(idx_sub(c->arith, l, base), &off);
             int64_t n = idx_extent(c->arith, l, h);
+            known = n < INT64_MAX && idx_is_const(idx_sub(c->arith, l, base), &off);
+            if (!known)
+                break;
             if (off < below)
                 below = off;
             if (off + n > above)

@@ -26,7 +26,7 @@ typedef struct {
     int64_t n, rows, cols;  /* images; tiles of one */
     int64_t edge[2];        /* outputs of the last row's and column's tiles; m: no short ones */
     bool    ints;           /* sums of i32, of products of i16 by dot2 */
-    bool    open[2];        /* a run decides how many rows of tiles there are, or columns */
+    bool    open;           /* a run decides how many tiles there are: one row of them */
     int64_t group;          /* vectors of outputs that read the same c blocks */
     bool    within;         /* blocks hold whole groups, of i channels and `out` outputs */
     int64_t out;
@@ -80,14 +80,9 @@ typedef struct {
     RegTile tile;
 } Cut;
 
-static bool is_open(const WinoSizes *z)
-{
-    return z->open[0] || z->open[1];
-}
-
 static bool is_whole(const WinoSizes *z, Cut cut)
 {
-    return !is_grouped(z) && !is_open(z) && cut.rows == z->rows && cut.cols == z->cols;
+    return !is_grouped(z) && !z->open && cut.rows == z->rows && cut.cols == z->cols;
 }
 
 /* Of a block. */
@@ -256,14 +251,14 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
                  : all + time_traffic(weights_time(at, w));
 }
 
-/* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each
- * of these finds what the one before stored where the bytes that passed between have left it.  What
- * comes beside the products they hide, for the most part; transforms compute little and wait, and
- * so do products for v beyond L2, which a tile reads in pieces of its rows, too short to be
- * foreseen. Weights come once a block, to the first one from memory, during the first register
- * tiles, and each panel again for the tiles that follow.  What reading the image and storing the
- * result takes is the same for all cuts. */
-static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
+/* Cycles of one core for all blocks of a number of tiles that is known: v is made, then by groups
+ * m, which becomes the result.  Each of these finds what the one before stored where the bytes that
+ * passed between have left it.  What comes beside the products they hide, for the most part;
+ * transforms compute little and wait, and so do products for v beyond L2, which a tile reads in
+ * pieces of its rows, too short to be foreseen. Weights come once a block, to the first one from
+ * memory, during the first register tiles, and each panel again for the tiles that follow.  What
+ * reading the image and storing the result takes is the same for all cuts. */
+static double known_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     double  a2 = (double)(z->a[0] * z->a[1]), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -299,7 +294,24 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
     first.compute = products / passes;
     beside.compute = time_cycles(at, first) + (products - first.compute);
     return divided((double)blocks * (time_cycles(at, beside) + transforms + time_traffic(waits)),
-                   blocks > 1 ? blocks : groups);
+                   blocks > 1 || z->open ? blocks : groups);
+}
+
+/* Where a run decides how many tiles there are, the geometric mean of squares from 25 of them up to
+ * the usual number, each of which counts as much as any other. */
+static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
+{
+    double cycles = 0, all = 0;
+
+    if (!z->open)
+        return known_cost(at, z, cut);
+    for (int64_t side = 5; side == 5 || side * side <= z->cols; side += 1 + side / 2, all++) {
+        WinoSizes some = *z;
+
+        some.cols = round_up(side * side, cut.cols);
+        cycles += log(known_cost(at, &some, cut));
+    }
+    return exp(cycles / all);
 }
 
 /* Integers need a register for what is between two instructions. */
@@ -327,15 +339,15 @@ static int64_t most_wide(const Machine *m, const WinoSizes *z)
     return z->ints ? limit_winograd_int_vectors(m) : limit_winograd_vectors(m);
 }
 
-/* Parts of a row, then groups of rows; of a number that a run decides those that it is a multiple
- * of (ops/nn/conv2d_winograd.c).  False: that was all. */
+/* Parts of a row, then groups of rows; of a number that a run decides those that divide what it is
+ * a multiple of (ops/nn/conv2d_winograd.c).  False: that was all. */
 static bool next_cut(const WinoSizes *z, Cut *cut)
 {
-    if (z->open[1] && cut->cols < WINOGRAD_OPEN_TILES)
-        cut->cols = divisor_from(WINOGRAD_OPEN_TILES, cut->cols + 1);
-    else if (!z->open[1] && cut->cols < z->cols)
-        cut->cols = divisor_from(z->cols, cut->cols + 1);
-    else if (!is_open(z) && cut->rows < z->rows)
+    int64_t cols = z->open ? WINOGRAD_OPEN_TILES : z->cols;
+
+    if (cut->cols < cols)
+        cut->cols = divisor_from(cols, cut->cols + 1);
+    else if (!z->open && cut->rows < z->rows)
         cut->rows = divisor_from(z->rows, cut->rows + 1);
     else
         return false;
@@ -412,6 +424,13 @@ static void decide_cut(Sched *s, void *plan)
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
 }
 
+/* What a run decides: as many as usual, in one row. */
+static void tiles_in_line(WinoSizes *z)
+{
+    z->cols *= z->rows;
+    z->rows = 1;
+}
+
 double winograd_cycles(const Machine *at, const WinogradShape *shape, int64_t tile)
 {
     int64_t   lanes = shape->lanes;
@@ -421,7 +440,7 @@ double winograd_cycles(const Machine *at, const WinogradShape *shape, int64_t ti
                    .o = ceil_div(shape->out, lanes) * lanes,
                    .ints = shape->ints,
                    .n = shape->n,
-                   .open = {shape->open[0], shape->open[1]}};
+                   .open = shape->open};
 
     for (uint32_t i = 0; i < 2; i++) {
         z.a[i] = winograd_cells(tile, shape->k, i);
@@ -431,8 +450,8 @@ double winograd_cycles(const Machine *at, const WinogradShape *shape, int64_t ti
     }
     z.rows = ceil_div(shape->y, z.m[0]);
     z.cols = ceil_div(shape->x, z.m[1]);
-    if (z.open[1])
-        z.cols = ceil_div(z.cols, WINOGRAD_OPEN_TILES) * WINOGRAD_OPEN_TILES;
+    if (z.open)
+        tiles_in_line(&z);
     z.group = z.o / lanes;
     if (shape->groups > 1 && shape->in / shape->groups < lanes) {
         z.within = true;
@@ -448,7 +467,11 @@ double winograd_cycles(const Machine *at, const WinogradShape *shape, int64_t ti
         z.edge[0] = shape->y % z.m[0];
     if (shape->short_tiles && z.cols > 1 && shape->x % z.m[1])
         z.edge[1] = shape->x % z.m[1];
-    return cut_cost(at, &z, best_cut(at, &z));
+    Cut cut = best_cut(at, &z);
+
+    if (z.open)
+        z.cols = round_up(z.cols, cut.cols);
+    return known_cost(at, &z, cut);
 }
 
 /* The last tiles of an axis are short: what the block makes of them is another case. */
@@ -625,8 +648,7 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
         pad_marks(s, NULL);
 }
 
-/* Rows of tiles one by one, each in parts: the last part may go beyond the image, where zeros are
- * transformed and nothing is stored. */
+/* The line of tiles in parts: the last one may go beyond the image, where nothing is stored. */
 static void open_nest(Sched *s, const WinoPlan *p, const char *out)
 {
     const WinoSizes *z = &p->z;
@@ -634,19 +656,19 @@ static void open_nest(Sched *s, const WinoPlan *p, const char *out)
     const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *y = name_of(s, out, 2),
                *x = name_of(s, out, 3), *j = name_of(s, out, 4);
 
-    step(s, "split %%%s.%s by %lld tail=if -> %%blk, %%yy", out, y, (long long)z->m[0]);
-    step(s, "split %%%s.%s by %lld tail=if -> %%part, %%tx", out, x,
-         (long long)(z->m[1] * cut.cols));
-    step(s, "split %%tx by %lld -> %%tc, %%xx", (long long)z->m[1]);
+    step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z->m[0]);
+    step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z->m[1]);
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
-    step(s, "reorder %%%s.%s, %%blk, %%part, %%oc, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
-         j);
+    step(s, "reorder %%%s.%s, %%ty, %%tx, %%oc, %%ov, %%yy, %%xx, %%%s.%s", out, n, out, j);
+    step(s, "fuse %%ty, %%tx -> %%all");
+    step(s, "split %%all by %lld tail=if -> %%part, %%tc", (long long)cut.cols);
+    step(s, "reorder %%part, %%oc, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out, j);
     step(s, "compute_at y1 %%ov");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
     step(s, "compute_at v %%part");
     step(s, "set_scope %%v private");
-    step(s, "parallel %%blk");
+    step(s, "parallel %%part");
     step(s, "reorder %%v.c, %%v.h, %%v.w, %%v.q, %%v.r, %%v.i");
     step(s, "compute_at v1 %%v.w");
     product_tiles(s, z, cut);
@@ -705,9 +727,10 @@ void sched_winograd(Sched *s)
     z.n = iter_extent(s, out, n);
     z.rows = ceil_div(iter_extent(s, out, y), z.m[0]);
     z.cols = ceil_div(iter_extent(s, out, x), z.m[1]);
-    z.open[0] = is_symbolic(s, "m", "h");
-    z.open[1] = is_symbolic(s, "m", "w");
-    if (is_open(&z) && (is_grouped(&z) || z.n != 1)) {
+    z.open = is_symbolic(s, "m", "w");
+    if (z.open)
+        tiles_in_line(&z);
+    if (z.open && (is_grouped(&z) || z.n != 1)) {
         s->refusal = "sizes that a run decides, of groups or of several images";
         return;
     }
@@ -718,7 +741,7 @@ void sched_winograd(Sched *s)
     Cut  cut = p.cut;
     bool whole = is_whole(&z, cut), shorter = is_short(&z, 0) || is_short(&z, 1);
 
-    if (is_open(&z)) {
+    if (z.open) {
         open_nest(s, &p, out);
         return;
     }
