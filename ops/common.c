@@ -99,6 +99,60 @@ bool rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t lea
     return true;
 }
 
+typedef VEC(const Atom *) Vars;
+
+static void add_vars(Ctx *c, Vars *v, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        bool        known = a->kind != ATOM_VAR;
+
+        for (uint32_t k = 0; k < v->n; k++)
+            known |= v->at[k] == a;
+        if (!known)
+            vec_push(c->scratch, v, a);
+        if (a->a)
+            add_vars(c, v, a->a);
+        if (a->b)
+            add_vars(c, v, a->b);
+    }
+}
+
+/* Are these equal where all variables are multiples of k? */
+static bool equal_in_units(Ctx *c, const Vars *v, int64_t k, const Idx *a, const Idx *b)
+{
+    IdxSubst *sub = subst_new(c->arith, c->scratch);
+
+    for (uint32_t i = 0; i < v->n; i++) {
+        const Atom *x = v->at[i];
+
+        if (x->hi / k <= ceil_div(x->lo < 1 ? 1 : x->lo, k))
+            return false; /* one size has no need of a form */
+        x = atom_var(c->arith, x->name, ceil_div(x->lo < 1 ? 1 : x->lo, k),
+                     atom_is_open(x) ? x->hi : x->hi / k);
+        subst_bind(sub, v->at[i], idx_mulc(c->arith, idx_atom(c->arith, x), k));
+    }
+    return idx_subst(sub, a) == idx_subst(sub, b);
+}
+
+/* Networks that halve an image some times and double it again take multiples of a power of two. */
+static void hint_of_units(Ctx *c, const Idx *a, const Idx *b)
+{
+    enum { MOST_UNIT = 256 };
+    Vars v = {0};
+
+    add_vars(c, &v, a);
+    add_vars(c, &v, b);
+    for (int64_t k = 2; v.n && k <= MOST_UNIT; k++)
+        if (equal_in_units(c, &v, k, a, b)) {
+            diag_hint(c->diags,
+                      "they are where %lld divides %s%s: --shape <input>:[..,%lld*n,..] --dim "
+                      "n=.. says so",
+                      (long long)k, v.at[0]->name, v.n > 1 ? " and the others" : "", (long long)k);
+            return;
+        }
+}
+
 bool rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *what)
 {
     int64_t x, y;
@@ -107,8 +161,10 @@ bool rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *wha
         return true;
     if (idx_is_const(a, &x) && idx_is_const(b, &y))
         return error_at(c, E_TYPE, loc, "%s: %lld and %lld", what, (long long)x, (long long)y);
-    return error_at(c, E_TYPE, loc, "%s: %s and %s are not known to be equal", what, dim_text(c, a),
-                    dim_text(c, b));
+    error_at(c, E_TYPE, loc, "%s: %s and %s are not known to be equal", what, dim_text(c, a),
+             dim_text(c, b));
+    hint_of_units(c, a, b);
+    return false;
 }
 
 const Type *rel_tensor(Ctx *c, Loc loc, DType t, uint32_t n, const Idx *const *dims)
