@@ -236,7 +236,8 @@ static const Stmt *fuse_inner(Work *w, const Stmt *loop, const char *name)
     return NULL;
 }
 
-static const Func *fuse_copy(Work *w, const Stmt *first)
+/* `any`: the extents of inner loops need not be numbers, which costs a division a round. */
+static const Func *fuse_copy(Work *w, const Stmt *first, bool any)
 {
     Ctx        *c = w->c;
     const Stmt *loop[MAX_STEP_ARGS];
@@ -247,6 +248,10 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
         if (!loop[i])
             return NULL;
         const LoopData *l = &loop[i]->u.loop;
+        if (i && !any && !idx_is_const(l->extent, NULL))
+            return refuse(w, "the extent of %%%s is not constant", l->var->name);
+        if (i && l->extent->hi && l->extent->lo < 1)
+            return refuse(w, "%%%s may be empty", l->var->name);
         for (uint32_t k = 0; k < i; k++)
             if (idx_uses(l->extent, loop[k]->u.loop.var))
                 return refuse(w, "the extent of %%%s changes with %%%s", l->var->name,
@@ -282,11 +287,14 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
 
 const Func *step_fuse(Work *w)
 {
-    uint32_t n = step_nargs(w->st);
-    Sites    loops, all;
+    uint32_t       n = step_nargs(w->st);
+    const StepArg *extents = step_option(w->st, "extents");
+    Sites          loops, all;
 
     if (n < 2 || w->st->nouts != 1)
         return refuse(w, "write `fuse %%a, %%b -> %%f`");
+    if (extents && (!extents->name || strcmp(extents->name, "any")))
+        return refuse(w, "extents is any");
     for (uint32_t i = 0; i < n; i++)
         if (!step_arg(w->st, i)->name)
             return refuse(w, "write `fuse %%a, %%b -> %%f`");
@@ -306,7 +314,7 @@ const Func *step_fuse(Work *w)
     if (!name_is_free(w, w->st->out[0], &except))
         return NULL;
     for (uint32_t i = 0; i < loops.n; i++)
-        if (!fuse_copy(w, stmt_at(w, loops.at[i])))
+        if (!fuse_copy(w, stmt_at(w, loops.at[i]), extents != NULL))
             return NULL;
     return finish(w);
 }

@@ -660,7 +660,7 @@ static void open_nest(Sched *s, const WinoPlan *p, const char *out)
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z->m[1]);
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
     step(s, "reorder %%%s.%s, %%ty, %%tx, %%oc, %%ov, %%yy, %%xx, %%%s.%s", out, n, out, j);
-    step(s, "fuse %%ty, %%tx -> %%all");
+    step(s, "fuse %%ty, %%tx extents=any -> %%all");
     step(s, "split %%all by %lld tail=if -> %%part, %%tc", (long long)cut.cols);
     step(s, "reorder %%part, %%oc, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out, j);
     step(s, "compute_at y1 %%ov");
