@@ -10,13 +10,14 @@
  * Frontends say what a quantized model means: floats between dequantize and quantize.  This pass
  * moves the two together until they meet, by local rules, kids first:
  *
- *   products (quantized_linear.c), averages   dequantize goes from the operands to the result
- *   a product of data before a quantize (quantized_pair.c)    the same
- *   what only moves or picks cells            the same: reshape(dequantize(q)) =
- * dequantize(reshape(q)) concatenate                               quantize goes from the result to
- * the operands relu and clip before a quantize           a clamp of the integers, or nothing where
- * the type's own range is as narrow quantize(dequantize(q))                   q itself, or
- * qnn.requantize
+ *   products (quantized_linear.c), averages: dequantize goes from the operands to the result
+ *   products of integers as such (quantized_sum.c): a zero point goes behind the sum
+ *   a product of data before a quantize (quantized_pair.c): as products
+ *   what only moves or picks cells: reshape(dequantize(q)) = dequantize(reshape(q))
+ *   concatenate: quantize goes from the result to the operands
+ *   relu and clip before a quantize: a clamp of the integers, or nothing where the type's own
+ *       range is as narrow
+ *   quantize(dequantize(q)): q itself, or qnn.requantize
  *
  * What is left in floats (add, sigmoid, ..) stands between dequantize and quantize, which fuse_ops
  * puts into its kernel, so integers of 8 or 16 bits are what lies in memory.
