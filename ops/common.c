@@ -125,11 +125,11 @@ static bool equal_in_units(Ctx *c, const Vars *v, int64_t k, const Idx *a, const
 
     for (uint32_t i = 0; i < v->n; i++) {
         const Atom *x = v->at[i];
+        int64_t     least = ceil_div(x->lo < 1 ? 1 : x->lo, k);
 
-        if (x->hi / k <= ceil_div(x->lo < 1 ? 1 : x->lo, k))
+        if (x->hi / k <= least)
             return false; /* one size has no need of a form */
-        x = atom_var(c->arith, x->name, ceil_div(x->lo < 1 ? 1 : x->lo, k),
-                     atom_is_open(x) ? x->hi : x->hi / k);
+        x = atom_var(c->arith, x->name, least, atom_is_open(x) ? x->hi : x->hi / k);
         subst_bind(sub, v->at[i], idx_mulc(c->arith, idx_atom(c->arith, x), k));
     }
     return idx_subst(sub, a) == idx_subst(sub, b);

@@ -339,8 +339,8 @@ static int64_t most_wide(const Machine *m, const WinoSizes *z)
     return z->ints ? limit_winograd_int_vectors(m) : limit_winograd_vectors(m);
 }
 
-/* Parts of a row, then groups of rows; of a number that a run decides those that divide what it is
- * a multiple of (ops/nn/conv2d_winograd.c).  False: that was all. */
+/* Parts of a row, then groups of rows; of a number that a run decides those that divide the most
+ * tiles of a part (ops/nn/conv2d_winograd.c).  False: that was all. */
 static bool next_cut(const WinoSizes *z, Cut *cut)
 {
     int64_t cols = z->open ? WINOGRAD_OPEN_TILES : z->cols;
@@ -728,12 +728,12 @@ void sched_winograd(Sched *s)
     z.rows = ceil_div(iter_extent(s, out, y), z.m[0]);
     z.cols = ceil_div(iter_extent(s, out, x), z.m[1]);
     z.open = is_symbolic(s, "m", "w");
-    if (z.open)
-        tiles_in_line(&z);
     if (z.open && (is_grouped(&z) || z.n != 1)) {
         s->refusal = "sizes that a run decides, of groups or of several images";
         return;
     }
+    if (z.open)
+        tiles_in_line(&z);
     z.edge[0] = low ? iter_extent(s, out, y) % z.m[0] : z.m[0];
     z.edge[1] = slim ? iter_extent(s, out, x) % z.m[1] : z.m[1];
     WinoPlan p = {.z = z};
