@@ -206,6 +206,20 @@ double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
     return (double)panels->times * (products + (double)(panels->k / chunk - 1) * sums);
 }
 
+/* More blocks of rows read less from beyond L2, and begin more panels.  To one block, two, four,
+ * eight and sixteen of 3136x384 by 96 take 1.08, 1.13, 1.13 and 1.08 of the time, whose rows come
+ * from L3, but those of sixteen (Zen 3): 6,000 to 100,000 cycles a panel of each further block.
+ * BEGIN is less: L3 gives more there than elsewhere.  Four take 0.81 to 0.95 of eight on a Cascade
+ * Lake. */
+double panels_begin_cycles(const Machine *m, double bytes, int64_t panels)
+{
+    const double BEGIN = 4000;
+    double       share[LEVELS];
+
+    cache_shares(m, bytes, share);
+    return BEGIN * (double)panels * (share[LEVEL_L3] + share[LEVEL_MEMORY]);
+}
+
 /* Every tile asks, so that the first one need not wait; the others, too, where L1 has not kept what
  * it brought.  Zen 3, 6x2 with AVX2: 3136 rows, 33 tiles of them or more by weights in L2, take
  * 0.77 to 0.98 of the time without, 128 rows, 22 tiles, by weights from memory 1 to 1.08. */

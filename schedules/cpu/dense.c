@@ -123,6 +123,7 @@ static double parts_cycles(const Machine *m, const GemmSizes *z, RegTile t, int6
     Time    sums = time_compute(madds * tile_madd_cycles(m, lanes, t.nv, rows, 0, t));
     double  cycles = time_cycles(m, time_beside(sums, time_beside(again, weights)));
 
+    cycles += panels_begin_cycles(m, (double)(z->m * z->k * 4), (parts - 1) * panels);
     return balance < limit_balance_panels(m) ? cycles / balance : cycles;
 }
 
