@@ -178,6 +178,11 @@ static double gone(const Machine *m, double between)
     return over < 0 ? 0 : over > 1 ? 1 : over;
 }
 
+double panel_again_cycles(const Machine *m, double again, double between)
+{
+    return again / CACHE_LINE * gone(m, between) * m->panel_line;
+}
+
 /* A chunk of weights that does not stay in L1 beside a tile's numbers comes again for each tile,
  * and each line of it shows (`panel_line`).  Each chunk but the last stores sums, which the next
  * one loads, and asks anew for weights that come from afar.
@@ -200,7 +205,7 @@ double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk)
     again *= (double)(tiles - 1);
     if ((double)chunk * width > (double)room_panel(m))
         far = level_time(m, LEVEL_L3, again);
-    products += again / CACHE_LINE * gone(m, between) * m->panel_line;
+    products += panel_again_cycles(m, again, between);
     products = time_cycles(m, time_beside(time_compute(products), far));
     sums = (double)tiles * sums + panels->far * START;
     return (double)panels->times * (products + (double)(panels->k / chunk - 1) * sums);

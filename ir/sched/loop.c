@@ -68,6 +68,26 @@ static const Func *split_guarded(Work *w, const Stmt *loop, const Idx *outer, in
     return w->f;
 }
 
+/* One loop for all rounds, of which the last has what is left. */
+static const Func *split_short(Work *w, const Stmt *loop, int64_t n)
+{
+    Ctx            *c = w->c;
+    Arith          *A = c->arith;
+    const LoopData *l = &loop->u.loop;
+    const Idx      *rounds = idx_divc(A, idx_addc(A, l->extent, n - 1), n);
+    const Atom     *o = atom_upto(A, w->st->out[0], rounds);
+    const Idx      *at = idx_mulc(A, idx_atom(A, o), n);
+    const Idx      *size = idx_min(A, idx_const(A, n), idx_sub(A, l->extent, at));
+    const Atom     *i = atom_upto(A, w->st->out[1], size);
+    IdxSubst       *sub = subst_new(A, c->scratch);
+
+    subst_bind(sub, l->var, idx_add(A, idx_add(A, at, idx_atom(A, i)), l->lo));
+    const Stmt *body = stmt_subst(c, body_of(loop), sub);
+    body = loop_around(c, i, size, l->kind, body, loop->loc);
+    edit(w, loop, loop_around(c, o, rounds, l->kind, body, loop->loc));
+    return w->f;
+}
+
 static bool is_guarded(const char *tail)
 {
     return !strcmp(tail, "if") || !strcmp(tail, "mask");
@@ -87,6 +107,8 @@ static const Func *split_symbolic(Work *w, const Stmt *loop, int64_t n, const ch
 
     if (is_guarded(tail) && (rest->lo || rest->hi))
         return split_guarded(w, loop, idx_divc(A, idx_addc(A, e, n - 1), n), n);
+    if (!strcmp(tail, "short") && (rest->lo || rest->hi))
+        return split_short(w, loop, n);
     p[np++] = (Piece){idx_const(A, 0), idx_divc(A, e, n), n, n};
     for (int64_t size = n - 1; each && size > 0; size--) /* E - size is a multiple of n */
         p[np++] = (Piece){at,
@@ -129,6 +151,8 @@ static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, cons
     }
     if (is_guarded(tail))
         return split_guarded(w, loop, idx_const(A, outer), inner);
+    if (!strcmp(tail, "short"))
+        return refuse(w, "%%%s has a known number of rounds: tail=peel", l->var->name);
     Piece p[2];
     if (!strcmp(tail, "even") || !strcmp(tail, "each")) {
         int64_t q = e / outer, r = e % outer;
@@ -166,8 +190,8 @@ const Func *step_split(Work *w)
         return refuse(w, "the factor must be positive");
     const char *how = tail && tail->name ? tail->name : "even";
     if (strcmp(how, "even") && strcmp(how, "each") && strcmp(how, "peel") && strcmp(how, "if") &&
-        strcmp(how, "mask"))
-        return refuse(w, "tail is even, each, peel, if or mask");
+        strcmp(how, "mask") && strcmp(how, "short"))
+        return refuse(w, "tail is even, each, peel, short, if or mask");
     if (!strcmp(how, "each") && n->num > MOST_SIZES)
         return refuse(w, "tail=each is for factors of at most %d", MOST_SIZES);
     if (!loops_named(w, l->name, &loops) || !name_is_free(w, w->st->out[0], &loops) ||

@@ -114,6 +114,19 @@ const LoadData *conv_data(const Sched *s)
     return data_load(s).load;
 }
 
+bool conv_is_pointwise(const Sched *s, const ConvSizes *z)
+{
+    const LoadData *d = conv_data(s);
+    const Stmt     *b = sched_block(s, "conv");
+    const Atom     *y = iter_of(b, "y"), *x = iter_of(b, "x"), *at[2];
+    const Buffer   *to = b->kids[b->nkids - 1]->u.store.buffer;
+
+    return z->kh * z->kw == 1 && !has_block(s, "pad") && d && y && x &&
+           idx_is_atom(d->index[2], &at[0]) && idx_is_atom(d->index[3], &at[1]) && at[0] == y &&
+           at[1] == x && d->buffer->extent[2] == to->extent[2] &&
+           d->buffer->extent[3] == to->extent[3];
+}
+
 bool has_halo(const Sched *s)
 {
     const Buffer *b = s->f->params[0].buffer;

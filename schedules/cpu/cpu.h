@@ -79,6 +79,9 @@ typedef struct {
 } GroupRow;
 /* How its block reads the data, or the padded copy of them; NULL: not in this form. */
 const LoadData *conv_data(const Sched *s);
+/* A pixel of an output is a sum over the channels of that pixel alone, so that rows need not be
+ * told apart. */
+bool conv_is_pointwise(const Sched *s, const ConvSizes *z);
 /* Its data have a border that takes the place of the padded copy. */
 bool     has_halo(const Sched *s);
 GroupRow group_row(const Sched *s, const ConvSizes *z);

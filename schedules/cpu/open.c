@@ -5,62 +5,203 @@
  *     for %t, tiles of the row, and pieces for the pixels that may be left {
  *       the whole reduction in registers } } }
  *
- * There is a piece for each number of pixels; of depthwise ones for each power of two.
+ * There is a piece for each number of pixels; of depthwise ones for each power of two.  Pixels that
+ * are sums of their own channels alone (1x1) are one line, in blocks that L2 holds:
  *
- * What the rule for numbers gains by cutting sizes (groups of short rows, blocks of rows, chunks of
- * the reduction) would be loops that end in pieces, around all of this. */
+ *   for blocks %lb of the line { for output blocks %oc { for %t, tiles of the block, and pieces
+ *
+ * What the rule for numbers gains elsewhere by cutting sizes (groups of short rows, blocks of rows,
+ * chunks of the reduction) would be loops that end in pieces, around all of this. */
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
 
 typedef struct {
     ConvSizes z;
-    int64_t   unit;      /* rows have multiples of so many pixels; 0: a number that is known */
+    int64_t   unit[2];   /* the image has multiples of so many rows, columns; 0: a known number */
+    bool      pointwise; /* its pixels are one line */
     bool      depthwise; /* o are blocks of channels, each by itself */
     RegTile   tile;
     uint32_t  order;
+    int64_t   block; /* of a line: tiles */
 } OpenPlan;
 
-/* Cycles of tiles of n pixels by nv vectors over all rows.  A tile reads its weights after the one
- * before in its row, which has read the same and its own pixels. */
-static double tiles_cycles(const Machine *m, const ConvSizes *z, Rows rows, int64_t n, int64_t nv)
-{
-    double steps = (double)conv_steps(z), weights = steps * (double)(nv * z->lanes * 4);
-    double lines = (double)(z->y * (z->o / nv)), tiles = (double)z->x / (double)n;
-    Time   t = moved_time(m, lines * tiles * weights, 0, weights + steps * (double)(n * 4));
+/* An image, read in that way. */
+typedef struct {
+    int64_t  y, x;
+    RegTile  tile;
+    uint32_t order;
+    int64_t  block;
+} OpenImage;
 
-    t.compute = conv_madds(z) / (double)(z->x * nv) * rows_step_cycles(m, rows, n, nv);
-    return time_cycles(m, t);
+/* How often tiles and pieces follow each other to the end of a row or of a block of the line. */
+static int64_t line_walks(const OpenPlan *p, const OpenImage *at)
+{
+    int64_t panels = p->z.o / at->tile.nv;
+
+    return p->pointwise ? ceil_div(at->y * at->x, at->block * at->tile.pixels) * panels
+                        : at->y * panels;
+}
+
+/* Cycles of the tiles, and to see which pieces there are.  A tile reads its weights after the one
+ * before in its line, which has read the same and its own pixels. */
+static double tiles_cycles(const Machine *m, const OpenPlan *p, const OpenImage *at)
+{
+    const ConvSizes *z = &p->z;
+    RegTile          t = at->tile;
+    int64_t          line = p->pointwise ? at->y * at->x : at->x;
+    bool             open = p->pointwise || p->unit[1] > 0;
+    Rows             rows = {.n = line,
+                             .symbolic = open,
+                             .each = open && !p->depthwise,
+                             .unit = p->depthwise ? p->unit[1] : line};
+    double           lines = (double)(at->y * at->x / line * (z->o / t.nv));
+    double           steps = (double)conv_steps(z), weights = steps * (double)(t.nv * z->lanes * 4);
+    double           again = lines * (double)line / (double)t.pixels * weights;
+    double           between = weights + steps * (double)(t.pixels * 4);
+    Time             time = moved_time(m, again, 0, between);
+
+    time.compute = lines * (double)z->n * steps * rows_step_cycles(m, rows, t.pixels, t.nv);
+    time.compute += (double)line_walks(p, at) * (double)t.pixels * m->loop_end;
+    return time_cycles(m, time) + panel_again_cycles(m, again, between);
+}
+
+/* Parts that threads take. */
+static int64_t open_parts(const OpenPlan *p, const OpenImage *at)
+{
+    if (p->pointwise)
+        return line_walks(p, at);
+    return at->order == ROWS_FIRST ? at->y : p->z.o / at->tile.nv;
+}
+
+/* ... and of what is read again: by each row or block of a line all weights, by each block of
+ * outputs the image or the block, of which a tile has a few pixels of each block of channels, too
+ * few to be foreseen. */
+static double image_cycles(const Machine *m, const OpenPlan *p, const OpenImage *at)
+{
+    const ConvSizes *z = &p->z;
+    double           weights = (double)(conv_steps(z) * z->o * z->lanes * 4);
+    double           pixel = (double)(z->c * (z->i ? z->i : 1) * 4);
+    double           image = (double)(at->y * at->x) * pixel, cycles = tiles_cycles(m, p, at);
+    double           panels = (double)(z->o / at->tile.nv);
+
+    if (p->depthwise)
+        return cycles;
+    if (p->pointwise) {
+        int64_t pixels = at->block * at->tile.pixels, blocks = ceil_div(at->y * at->x, pixels);
+        double  block = fmin(image, (double)pixels * pixel);
+        Time    outer = moved_time(m, (double)(blocks - 1) * weights, 0, weights + block);
+        Time    inner = moved_time(m, (panels - 1) * image, 0, block + weights / panels);
+
+        return cycles + time_cycles(m, outer) + m->apart * time_cycles(m, inner);
+    }
+    Time again = at->order == ROWS_FIRST
+                     ? time_times((double)at->y, moved_time(m, weights, 0, weights))
+                     : time_times(panels, moved_time(m, image, 0, weights + image));
+    return cycles + time_cycles(m, again);
+}
+
+static int64_t side_of(int64_t usual, int64_t unit, int64_t side)
+{
+    return unit && side < usual ? round_up(side, unit) : usual;
+}
+
+/* Of an image of the usual size, were each pixel to take what it takes in the geometric mean of
+ * squares up to that size, each of which counts as much as any other.  Too few parts of one half as
+ * high and wide would leave threads waiting. */
+static double open_cycles(const Machine *m, const OpenPlan *p, OpenImage at)
+{
+    const ConvSizes *z = &p->z;
+    int64_t          most = p->unit[0] ? z->y : 0;
+    double           cycles = 0, all = 0, balance;
+
+    at.y = z->y;
+    at.x = z->x;
+    if (p->depthwise)
+        return image_cycles(m, p, &at);
+    at.y = side_of(z->y, p->unit[0], z->y / 2);
+    at.x = side_of(z->x, p->unit[1], z->x / 2);
+    balance = thread_balance(open_parts(p, &at));
+    if (p->unit[1] && z->x > most)
+        most = z->x;
+    for (int64_t side = 5; side == 5 || side <= most; side += 1 + side / 4, all++) {
+        at.y = side_of(z->y, p->unit[0], side);
+        at.x = side_of(z->x, p->unit[1], side);
+        cycles += log(image_cycles(m, p, &at) / (double)(at.y * at.x));
+    }
+    cycles = exp(cycles / all) * (double)(z->y * z->x);
+    return balance < limit_balance_panels(m) ? cycles / balance : cycles;
+}
+
+/* The most tiles of a block that L2 holds beside the weights. */
+static int64_t most_block(const Machine *m, const OpenPlan *p, int64_t pixels)
+{
+    const ConvSizes *z = &p->z;
+    int64_t          tile = z->c * (z->i ? z->i : 1) * pixels * 4, block = 1;
+
+    while (2 * block * tile <= room_image(m) && block * pixels < z->y * z->x)
+        block *= 2;
+    return block;
+}
+
+static Candidates open_tiles(Sched *s, const OpenPlan *p, uint32_t order)
+{
+    const ConvSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
+    Candidates       tiles = candidates(s);
+    int64_t          vectors = p->depthwise ? 1 : z->group;
+    bool             any = p->unit[1] > 0 || p->pointwise;
+
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= vectors; nv++)
+        for (int64_t most = tile_pixels_most(&m, z->lanes, nv), n = most;
+             n > 0 && vectors % nv == 0; n = any ? n - 1 : lower_tile(z->x, n))
+            if (n == most || n * nv >= limit_tile_least_sums(&m)) {
+                OpenImage at = {.tile = {n, nv}, .order = order, .block = most_block(&m, p, n)};
+
+                candidate(&tiles, n, nv, open_cycles(&m, p, at));
+            }
+    return tiles;
+}
+
+static double least_cycles(const Candidates *k)
+{
+    double least = INFINITY;
+
+    for (uint32_t i = 0; i < k->of.n; i++)
+        least = fmin(least, k->of.at[i].cycles);
+    return least;
+}
+
+static int64_t pick_line_block(Sched *s, const OpenPlan *p)
+{
+    Machine    m = machine_of(s->target);
+    Candidates k = candidates(s);
+
+    for (int64_t block = most_block(&m, p, p->tile.pixels); block > 0; block /= 2) {
+        OpenImage at = {.tile = p->tile, .block = block};
+
+        candidate(&k, block, 0, open_cycles(&m, p, at));
+    }
+    return pick_factor(s, "block", &k);
 }
 
 static void decide_open(Sched *s, void *plan)
 {
-    OpenPlan        *p = plan;
-    const ConvSizes *z = &p->z;
-    Machine          m = machine_of(s->target);
-    Candidates       tiles = candidates(s), order = candidates(s);
-    int64_t          vectors = p->depthwise ? 1 : z->group;
-    Rows             rows = {
-                    .n = z->x, .symbolic = p->unit > 0, .each = p->unit > 0 && !p->depthwise, .unit = p->unit};
+    OpenPlan  *p = plan;
+    Candidates order = candidates(s), tiles;
 
-    for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= vectors; nv++)
-        for (int64_t most = tile_pixels_most(&m, z->lanes, nv), n = most;
-             n > 0 && vectors % nv == 0; n = p->unit ? n - 1 : lower_tile(z->x, n))
-            if (n == most || n * nv >= limit_tile_least_sums(&m))
-                candidate(&tiles, n, nv, tiles_cycles(&m, z, rows, n, nv));
+    if (!p->depthwise && !p->pointwise) {
+        for (uint32_t o = ROWS_FIRST; o <= OUTPUTS_FIRST; o++)
+            if (o == ROWS_FIRST || p->z.o > 1) {
+                tiles = open_tiles(s, p, o);
+                candidate(&order, o, 0, least_cycles(&tiles));
+            }
+        p->order = pick_order(s, "order", &order, conv_orders);
+    }
+    tiles = open_tiles(s, p, p->order);
     p->tile = pick_reg_tile(s, "tile", &tiles);
-    if (p->depthwise)
-        return;
-    /* Each row reads all weights again, each block of outputs all of the image. */
-    double weights = (double)(conv_steps(z) * z->o * z->lanes * 4);
-    double image = (double)(z->c * (z->i ? z->i : 1) * z->y * z->x * 4);
-    double panels = (double)(z->o / p->tile.nv), all = weights + image;
-    Time   rows_first = moved_time(&m, weights, 0, weights),
-         outputs_first = moved_time(&m, image, 0, all);
-    candidate(&order, ROWS_FIRST, 0, time_cycles(&m, time_times((double)z->y, rows_first)));
-    if (z->o > p->tile.nv)
-        candidate(&order, OUTPUTS_FIRST, 0, time_cycles(&m, time_times(panels, outputs_first)));
-    p->order = pick_order(s, "order", &order, conv_orders);
+    if (p->pointwise)
+        p->block = pick_line_block(s, p);
 }
 
 bool conv2d_open(Sched *s, const ConvSizes *z)
@@ -72,7 +213,9 @@ bool conv2d_open(Sched *s, const ConvSizes *z)
 
     if (!open_y && (!open_x || p.depthwise))
         return false;
-    p.unit = open_x ? iter_unit(s, "conv", "x") : 0;
+    p.unit[0] = open_y ? iter_unit(s, "conv", "y") : 0;
+    p.unit[1] = open_x ? iter_unit(s, "conv", "x") : 0;
+    p.pointwise = !p.depthwise && conv_is_pointwise(s, z);
     out = prepare_anchor(s, "conv", true);
     sched_decide(s, decide_open, &p);
     if (p.depthwise) {
@@ -85,16 +228,27 @@ bool conv2d_open(Sched *s, const ConvSizes *z)
 
         conv_pack(s, z, p.tile.nv);
         step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)p.tile.nv);
-        step(s, "reorder %%conv.n, %s, %%conv.x, %%conv.c, %%conv.kh, %%conv.kw%s, %%ov, %%conv.j",
-             rows ? "%conv.y, %oc" : "%oc, %conv.y", blocked ? ", %conv.i" : "");
+        step(s, "reorder %%conv.n, %s, %%conv.c, %%conv.kh, %%conv.kw%s, %%ov, %%conv.j",
+             p.pointwise ? "%conv.y, %conv.x, %oc"
+             : rows      ? "%conv.y, %oc, %conv.x"
+                         : "%oc, %conv.y, %conv.x",
+             blocked ? ", %conv.i" : "");
         outer = rows ? "conv.y" : "oc";
     }
+    if (p.pointwise) {
+        step(s, "fuse %%conv.y, %%conv.x extents=any -> %%line");
+        step(s, "split %%line by %lld tail=short -> %%lb, %%l",
+             (long long)(p.block * p.tile.pixels));
+        step(s, "reorder %%oc, %%l");
+        step(s, "fuse %%lb, %%oc -> %%u");
+        outer = "u";
+    }
     TileNest tile = {.block = "conv",
-                     .line = "conv.x",
+                     .line = p.pointwise ? "l" : "conv.x",
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = p.tile.pixels,
-                     .each = open_x && !p.depthwise,
+                     .each = (open_x || p.pointwise) && !p.depthwise,
                      .sums = p.depthwise ? "%conv.kh, %conv.kw"
                              : blocked   ? "%conv.c, %conv.kh, %conv.kw, %conv.i"
                                          : "%conv.c, %conv.kh, %conv.kw",

@@ -106,6 +106,7 @@ static const char *const written_words[] = {"nothing", "columns", "window"};
 
 typedef struct {
     int64_t x, lanes;
+    bool    open; /* a run decides x */
     Window  window;
     double  vectors; /* of the result */
     int64_t pixels;
@@ -121,7 +122,8 @@ static void decide_pool(Sched *s, void *plan)
     int64_t    most_pixels = limit_window_pixels(&m);
     Candidates pixels = candidates(s), written = candidates(s);
 
-    for (int64_t n = p->x < most_pixels ? p->x : most_pixels; n > 0; n = lower_tile(p->x, n)) {
+    for (int64_t n = p->x < most_pixels ? p->x : most_pixels; n > 0;
+         n = p->open ? n - 1 : lower_tile(p->x, n)) {
         Written most = WRITTEN_ALL;
 
         while (most && n * cells[most] > limit_code_taps(&m))
@@ -195,7 +197,10 @@ static void ask_for_rows(Sched *s)
 static void pool_tiles(Sched *s, const char *out)
 {
     int64_t  j = iter_extent(s, "pool", "j");
-    PoolPlan p = {.x = iter_extent(s, "pool", "x"), .lanes = j, .window = window_of(s)};
+    PoolPlan p = {.x = iter_extent(s, "pool", "x"),
+                  .lanes = j,
+                  .open = is_symbolic(s, "pool", "x"),
+                  .window = window_of(s)};
 
     p.vectors = (double)block_work(s, "pool") / (double)(j * p.window.kh * p.window.kw);
     sched_decide(s, decide_pool, &p);
@@ -204,6 +209,7 @@ static void pool_tiles(Sched *s, const char *out)
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = p.pixels,
+                     .each = p.open,
                      .sums = "%pool.kh, %pool.kw",
                      .vectors = "%pool.j",
                      .lane = "pool.j",
@@ -245,7 +251,8 @@ void sched_pool(Sched *s)
             second = i + 3 < b->u.block.nspatial ? b->u.block.iter[i + 1]->name : NULL;
         }
     if (is_block(s, iter_extent(s, "pool", "j")) && iter_extent(s, "pool", "kw") &&
-        loop_extent(s, "pool.x") > 0) {
+        !is_symbolic(s, "pool", "kh") && !is_symbolic(s, "pool", "kw") &&
+        (loop_extent(s, "pool.x") > 0 || is_symbolic(s, "pool", "x"))) {
         pool_tiles(s, out);
         tiles = true;
     } else {

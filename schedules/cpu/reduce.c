@@ -467,12 +467,37 @@ typedef struct {
     bool        inside; /* the cells of iter lie within a step of k */
 } Within;
 
+static bool is_open(const Buffer *b)
+{
+    for (uint32_t i = 0; i < b->ndim; i++)
+        if (!idx_is_const(b->extent[i], NULL))
+            return true;
+    return false;
+}
+
+/* All dimensions of the data in which iter is are inside of those in which k is. */
+static bool dims_within(const LoadData *l, const Atom *iter, const Atom *k)
+{
+    bool seen = false;
+
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (seen && idx_uses(l->index[i], k))
+            return false;
+        seen |= idx_uses(l->index[i], iter);
+    }
+    return true;
+}
+
 static void within_prim(void *user, const Prim *p)
 {
     Within *u = user;
 
     if (p->kind != PRIM_LOAD)
         return;
+    if (is_open(p->u.load.buffer)) { /* steps are no numbers */
+        u->inside &= dims_within(&p->u.load, u->iter, u->k);
+        return;
+    }
     const Idx *at = flat_index(u->s, &p->u.load);
     u->inside &= !idx_uses(at, u->k) || idx_coef(at, u->iter) < idx_coef(at, u->k);
 }

@@ -297,7 +297,7 @@ static double known_cost(const Machine *at, const WinoSizes *z, Cut cut)
                    blocks > 1 || z->open ? blocks : groups);
 }
 
-/* Where a run decides how many tiles there are, the geometric mean of squares from 25 of them up to
+/* Where a run decides how many tiles there are, the geometric mean of squares from 4 of them up to
  * the usual number, each of which counts as much as any other. */
 static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
@@ -305,7 +305,7 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 
     if (!z->open)
         return known_cost(at, z, cut);
-    for (int64_t side = 5; side == 5 || side * side <= z->cols; side += 1 + side / 2, all++) {
+    for (int64_t side = 2; side == 2 || side * side <= z->cols; side += 1 + side / 2, all++) {
         WinoSizes some = *z;
 
         some.cols = round_up(side * side, cut.cols);

@@ -119,6 +119,23 @@ def tiles():
              w2=f(32, 32, 3, 3) * 0.06, w3=f(2, 32, 1, 1) * 0.2)
 
 
+def pixels():
+    """Convolutions of 1x1, whose pixels are one line, pools of rows and of all: lines of one pixel, of less than a tile,
+    of a block and of several."""
+    global rng
+    rng = np.random.default_rng(9)
+    for name, options, sizes in (
+            ("pixels", "--dim N=1..3 --dim H=1..64 --dim W=1..80", ((1, 1, 1), (3, 2, 3), (1, 7, 14), (2, 33, 41), (1, 64, 79))),
+            ("pixels_open", "--dim N=1 --dim H=1.. --dim W=1..", ((1, 3, 1), (1, 26, 25), (1, 90, 61)))):
+        case(name, options, [dict(N=n, H=h, W=w) for n, h, w in sizes],
+             [node("Conv", "x w0", "a", pads=[1, 1, 1, 1], strides=[2, 2]), node("Conv", "a w1 b1", "b"), node("Relu", "b", "c"),
+              node("Conv", "c w2", "d"), node("Add", "d a", "e"), node("MaxPool", "e", "p", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+              node("Conv", "p w3", "q"), node("AveragePool", "q", "r", kernel_shape=[2, 2], pads=[1, 1, 1, 1]), node("GlobalAveragePool", "r", "m"),
+              node("Conv", "e w4", "y")],
+             [value("x", F, ["N", 3, "H", "W"])], ["m", "y"], w0=f(16, 3, 3, 3) * 0.2, w1=f(96, 16, 1, 1) * 0.2, b1=f(96),
+             w2=f(16, 96, 1, 1) * 0.1, w3=f(40, 16, 1, 1) * 0.2, w4=f(8, 16, 1, 1) * 0.2)
+
+
 def arithmetic():
     """What else is done with sizes: products, quotients, floats, choices, constants of them."""
     case("arithmetic", "--dim N=1..9 --dim T=2..20", [dict(N=n, T=t) for n, t in ((1, 2), (9, 20), (4, 13))],
@@ -145,6 +162,7 @@ if __name__ == "__main__":
     pictures()
     arithmetic()
     tiles()
+    pixels()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
