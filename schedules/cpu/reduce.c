@@ -467,23 +467,15 @@ typedef struct {
     bool        inside; /* the cells of iter lie within a step of k */
 } Within;
 
-static bool is_open(const Buffer *b)
-{
-    for (uint32_t i = 0; i < b->ndim; i++)
-        if (!idx_is_const(b->extent[i], NULL))
-            return true;
-    return false;
-}
-
-/* All dimensions of the data in which iter is are inside of those in which k is. */
+/* All dimensions of the data that iter moves along are inside of those that k moves along. */
 static bool dims_within(const LoadData *l, const Atom *iter, const Atom *k)
 {
     bool seen = false;
 
     for (uint32_t i = 0; i < l->n; i++) {
+        seen |= idx_uses(l->index[i], iter);
         if (seen && idx_uses(l->index[i], k))
             return false;
-        seen |= idx_uses(l->index[i], iter);
     }
     return true;
 }
@@ -491,10 +483,11 @@ static bool dims_within(const LoadData *l, const Atom *iter, const Atom *k)
 static void within_prim(void *user, const Prim *p)
 {
     Within *u = user;
+    int64_t cells, origin;
 
     if (p->kind != PRIM_LOAD)
         return;
-    if (is_open(p->u.load.buffer)) { /* steps are no numbers */
+    if (!buffer_size(u->s->c, p->u.load.buffer, &cells, &origin)) { /* steps are no numbers */
         u->inside &= dims_within(&p->u.load, u->iter, u->k);
         return;
     }
