@@ -296,6 +296,8 @@ double rows_far_cycles(const Machine *m, Time t, bool broken);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);
+/* ... that of one where the parts are even enough (limit_balance_panels). */
+double divided_panels(const Machine *m, double cycles, int64_t parts);
 
 /* ---- product.c ---------------------------------------------------------------------------------- */
 

@@ -145,3 +145,8 @@ double divided(double cycles, int64_t parts)
 {
     return cycles / thread_balance(parts);
 }
+
+double divided_panels(const Machine *m, double cycles, int64_t parts)
+{
+    return thread_balance(parts) < limit_balance_panels(m) ? divided(cycles, parts) : cycles;
+}

@@ -199,6 +199,11 @@ static void add_operand(void *user, const Prim *p)
     o->seen[o->n++] = b;
 }
 
+int64_t conv_channels(const ConvSizes *z)
+{
+    return z->c * (z->i ? z->i : 1);
+}
+
 int64_t conv_steps(const ConvSizes *z)
 {
     return (z->c ? z->c : 1) * (z->i ? z->i : 1) * z->kh * z->kw;

@@ -151,10 +151,10 @@ static double block_cycles(const Machine *m, const ConvPlan *p, int64_t gb)
     int64_t          blocks = z->y / p->rows / gb, panels = z->o / p->tile.nv;
     int64_t          rows = (gb * p->rows - 1) * r->stride + (z->kh - 1) * r->dilation + 1;
     double           weights = (double)weights_of(z), panel = weights / (double)panels;
-    double image = (double)(z->c * (z->i ? z->i : 1) * rows) * (double)(z->x * r->stride * 4);
-    double sums = (double)(gb * p->rows * z->x * z->lanes * 4 * p->tile.nv);
-    Time   compute = time_compute(conv_madds(z) / fma_rate(m, z->lanes));
-    Time   pixels = moved_time(m, image, 0, image + panel + 2 * sums);
+    double           image = (double)(conv_channels(z) * rows) * (double)(z->x * r->stride * 4);
+    double           sums = (double)(gb * p->rows * z->x * z->lanes * 4 * p->tile.nv);
+    Time             compute = time_compute(conv_madds(z) / fma_rate(m, z->lanes));
+    Time             pixels = moved_time(m, image, 0, image + panel + 2 * sums);
     Time   outputs = moved_time(m, weights, 0, weights + image + 2 * sums * (double)panels);
     double meet =
         p->alone ? 0 : division_cycles(m, weights, image * (double)blocks, blocks, panels);
@@ -195,7 +195,7 @@ static int64_t pick_block(Sched *s, const ConvPlan *p)
     const ConvSizes *z = &p->z;
     Machine          m = machine_of(s->target);
     int64_t          groups = z->y / p->rows, most = groups, room = room_image(&m);
-    int64_t          bytes = z->c * (z->i ? z->i : 1) * p->rows * z->x * 4;
+    int64_t          bytes = conv_channels(z) * p->rows * z->x * 4;
     Candidates       k = candidates(s);
 
     if (room < weights_of(z))

@@ -60,6 +60,8 @@ ConvSizes conv_sizes(const Sched *s);
 /* ... of which x is the longer way where an image is one pixel wide: y, x and kh, kw change places.
  */
 ConvSizes conv_lines(const Sched *s);
+/* Channels that an output adds up; 0 of depthwise ones. */
+int64_t conv_channels(const ConvSizes *z);
 /* Steps of the reduction: channels and cells of the kernel. */
 int64_t conv_steps(const ConvSizes *z);
 /* Multiply-adds of vectors. */

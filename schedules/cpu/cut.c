@@ -200,12 +200,6 @@ typedef struct {
 enum { STRIPS, COLUMNS, ROWS, FORMS };
 static const char *const form_names[] = {"strips", "columns", "rows"};
 
-/* Cells that a block of outputs adds up. */
-static int64_t sums(const ConvSizes *z)
-{
-    return z->c * (z->i ? z->i : 1);
-}
-
 /* Of one cell, at most. */
 static int64_t most_taps(const Strips *r)
 {
@@ -267,7 +261,7 @@ static double cut_cycles(const Machine *m, const CutPlan *p, RegTile t, double c
     double           rows = (double)z->y;
 
     return (double)(z->n * (z->o / t.nv)) *
-               (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)sums(z) +
+               (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)conv_channels(z) +
                 chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0)) +
            (p->form == ROWS ? p->copy : 0);
 }
@@ -425,7 +419,7 @@ bool conv2d_cut(Sched *s, const ConvSizes *z)
     p.copy = copy_cycles(s);
     if (best_cycles(&m, &p) > whole_cycles(s, z))
         return false;
-    p.alone = is_tiny(s, (int64_t)((double)(z->n * z->o * z->lanes * sums(z)) *
+    p.alone = is_tiny(s, (int64_t)((double)(z->n * z->o * z->lanes * conv_channels(z)) *
                                    strip_taps(&cuts.y) * strip_taps(&cuts.x)));
     inline_prologue(s, "conv");
     sched_decide(s, decide_cut, &p);

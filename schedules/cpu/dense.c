@@ -117,14 +117,13 @@ static double parts_cycles(const Machine *m, const GemmSizes *z, RegTile t, int6
     int64_t rows = z->m / parts, width = t.nv * lanes, panels = ceil_div(z->n, width);
     int64_t x = rows * z->k * 4, panel = width * z->k * 4, w = z->n * z->k * 4;
     double  madds = (double)(z->m * z->k) * (double)z->n / (double)lanes;
-    double  balance = thread_balance(parts > 1 ? parts : panels);
     Time    again = moved_time(m, (double)(parts * (panels - 1) * x), 0, (double)(x + panel));
     Time    weights = moved_time(m, (double)((parts - 1) * w), 0, (double)(x + w));
     Time    sums = time_compute(madds * tile_madd_cycles(m, lanes, t.nv, rows, 0, t));
     double  cycles = time_cycles(m, time_beside(sums, time_beside(again, weights)));
 
     cycles += panels_begin_cycles(m, (double)(z->m * z->k * 4), (parts - 1) * panels);
-    return balance < limit_balance_panels(m) ? cycles / balance : cycles;
+    return divided_panels(m, cycles, parts > 1 ? parts : panels);
 }
 
 static int64_t pick_parts(Sched *s, const GemmSizes *z, RegTile t, int64_t lanes)

@@ -116,7 +116,7 @@ static int64_t pick_chunk(Sched *s, int64_t n, int64_t bytes)
 static int64_t pick_block(Sched *s, const ConvSizes *z, int64_t groups, int64_t rows, int64_t oc)
 {
     Machine    m = machine_of(s->target);
-    int64_t    bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
+    int64_t    bytes = conv_channels(z) * rows * z->x, gb = groups, best;
     Candidates k = candidates(s);
 
     while (gb > 1 && gb * bytes > room_image_bytes(&m))

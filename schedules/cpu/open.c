@@ -81,7 +81,7 @@ static double image_cycles(const Machine *m, const OpenPlan *p, const OpenImage 
 {
     const ConvSizes *z = &p->z;
     double           weights = (double)(conv_steps(z) * z->o * z->lanes * 4);
-    double           pixel = (double)(z->c * (z->i ? z->i : 1) * 4);
+    double           pixel = (double)(conv_channels(z) * 4);
     double           image = (double)(at->y * at->x) * pixel, cycles = tiles_cycles(m, p, at);
     double           panels = (double)(z->o / at->tile.nv);
 
@@ -113,7 +113,8 @@ static double open_cycles(const Machine *m, const OpenPlan *p, OpenImage at)
 {
     const ConvSizes *z = &p->z;
     int64_t          most = p->unit[0] ? z->y : 0;
-    double           cycles = 0, all = 0, balance;
+    int64_t          parts;
+    double           cycles = 0, all = 0;
 
     at.y = z->y;
     at.x = z->x;
@@ -121,7 +122,7 @@ static double open_cycles(const Machine *m, const OpenPlan *p, OpenImage at)
         return image_cycles(m, p, &at);
     at.y = side_of(z->y, p->unit[0], z->y / 2);
     at.x = side_of(z->x, p->unit[1], z->x / 2);
-    balance = thread_balance(open_parts(p, &at));
+    parts = open_parts(p, &at);
     if (p->unit[1] && z->x > most)
         most = z->x;
     for (int64_t side = 5; side == 5 || side <= most; side += 1 + side / 4, all++) {
@@ -129,15 +130,14 @@ static double open_cycles(const Machine *m, const OpenPlan *p, OpenImage at)
         at.x = side_of(z->x, p->unit[1], side);
         cycles += log(image_cycles(m, p, &at) / (double)(at.y * at.x));
     }
-    cycles = exp(cycles / all) * (double)(z->y * z->x);
-    return balance < limit_balance_panels(m) ? cycles / balance : cycles;
+    return divided_panels(m, exp(cycles / all) * (double)(z->y * z->x), parts);
 }
 
-/* The most tiles of a block that L2 holds beside the weights. */
+/* The most tiles of a block whose pixels L2 holds beside the weights. */
 static int64_t most_block(const Machine *m, const OpenPlan *p, int64_t pixels)
 {
     const ConvSizes *z = &p->z;
-    int64_t          tile = z->c * (z->i ? z->i : 1) * pixels * 4, block = 1;
+    int64_t          tile = conv_channels(z) * pixels * 4, block = 1;
 
     while (2 * block * tile <= room_image(m) && block * pixels < z->y * z->x)
         block *= 2;
@@ -188,18 +188,15 @@ static int64_t pick_line_block(Sched *s, const OpenPlan *p)
 static void decide_open(Sched *s, void *plan)
 {
     OpenPlan  *p = plan;
-    Candidates order = candidates(s), tiles;
+    bool       ordered = !p->depthwise && !p->pointwise;
+    Candidates order = candidates(s), tiles[OUTPUTS_FIRST + 1];
 
-    if (!p->depthwise && !p->pointwise) {
-        for (uint32_t o = ROWS_FIRST; o <= OUTPUTS_FIRST; o++)
-            if (o == ROWS_FIRST || p->z.o > 1) {
-                tiles = open_tiles(s, p, o);
-                candidate(&order, o, 0, least_cycles(&tiles));
-            }
-        p->order = pick_order(s, "order", &order, conv_orders);
+    for (uint32_t o = ROWS_FIRST; o <= (ordered && p->z.o > 1 ? OUTPUTS_FIRST : ROWS_FIRST); o++) {
+        tiles[o] = open_tiles(s, p, o);
+        candidate(&order, o, 0, least_cycles(&tiles[o]));
     }
-    tiles = open_tiles(s, p, p->order);
-    p->tile = pick_reg_tile(s, "tile", &tiles);
+    p->order = ordered ? pick_order(s, "order", &order, conv_orders) : ROWS_FIRST;
+    p->tile = pick_reg_tile(s, "tile", &tiles[p->order]);
     if (p->pointwise)
         p->block = pick_line_block(s, p);
 }
