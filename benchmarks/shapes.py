@@ -33,7 +33,7 @@ import operators
 from operators import f
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WIDE, MANY, FINAL = 12, 48, 5  # candidates of a decision; products of them; in the last turns
+WIDE, MANY, FINAL = 24, 48, 5  # candidates of a decision; products of them; in the last turns
 
 
 def conv(name, cin, cout, n, k=1, stride=1, pad=0, groups=1):

@@ -161,8 +161,8 @@ typedef struct {
 } PlainRow;
 double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t);
 /* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait
- * for what is stored and read there, which takes `move`, while that begins. */
-double tile_end_cycles(const Machine *m, double compute, double move);
+ * for what is stored and read there, which takes `move` a sum, while that begins. */
+double tile_end_cycles(const Machine *m, double compute, double sums, double move);
 /* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
  * many vectors of weights; the numbers that these share are spread over all lanes (`spread` 0),
  * or several over so many each. */

@@ -15,11 +15,11 @@ static double larger(double a, double b)
 /* ---- convolutions ------------------------------------------------------------------------------- */
 
 /* Where two multiply-adds start in a cycle, sums for less than one and a half latencies do not
- * always have the next one ready for both: a quarter of a cycle (4x2 4.27, 3x3 4.80, 5x2 5.24, 6x2
- * 6.00 on a Zen 4 with vectors of 32 bytes, 5x2 of 64 bytes, one a cycle, 10.0). */
+ * always have the next one ready for both (`sum_wait`: 4x2 4.27, 3x3 4.80, 5x2 5.24, 6x2 6.00 on a
+ * Zen 4 with vectors of 32 bytes, 5x2 of 64 bytes, one a cycle, 10.0). */
 static double waits(const Machine *m, int64_t lanes, double fma)
 {
-    return fma < 1.5 * m->latency && fma_rate(m, lanes) > 1 ? 0.25 : 0;
+    return fma < 1.5 * m->latency && fma_rate(m, lanes) > 1 ? m->sum_wait : 0;
 }
 
 /* Narrower vectors come twice as fast, but instructions that name the upper half of 32 registers
@@ -264,11 +264,12 @@ double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t we
  * channels at 112x112 1.03 to 1.29 of 28x1, 1 of 13x1, without one 1 of 28x1, 1.07 of 13x1: to call
  * a tile and to leave its loop takes a moment, too (Cascade Lake).  On a Zen 5 1, 0.96, 0.94, 1.05,
  * and 0.93 of 3x4; 1 of 28x1, 0.92 of 16x1, 0.9 of 13x1, 0.85 of 8x1. */
-double tile_end_cycles(const Machine *m, double compute, double move)
+double tile_end_cycles(const Machine *m, double compute, double sums, double move)
 {
+    double busy = sums * (m->sum_store + move);
     double hidden = compute < m->tile_ahead ? compute : m->tile_ahead;
 
-    return m->call + m->loop_end + (move > hidden ? move - hidden : 0);
+    return m->call + m->loop_end + (busy > hidden ? busy - hidden : 0);
 }
 
 /* ---- matrix products ------------------------------------------------------------------------------ */

@@ -163,10 +163,11 @@ typedef struct Gen {
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
     LLVMValueRef      shared;  /* memory of a block, where buffers have places in it */
-    const Prim *step;  /* the store at hand makes this step of a reduction: an extremum, a sum in a
-                          register */
-    bool       narrow; /* a kernel of a GPU whose indices have 32 bits */
-    const Idx *axis[AXIS_COUNT]; /* ... extents of its launch */
+    const Prim *step; /* the store at hand makes this step of a reduction: an extremum, a sum in a
+                         register */
+    const StoreData *begun;  /* the sum whose step was the first of a round; NULL: none yet */
+    bool             narrow; /* a kernel of a GPU whose indices have 32 bits */
+    const Idx       *axis[AXIS_COUNT]; /* ... extents of its launch */
 } Gen;
 
 /* An empty module for the functions of `tir`; NULL with an error recorded. */

@@ -262,7 +262,7 @@ static double cut_cycles(const Machine *m, const CutPlan *p, RegTile t, double c
 
     return (double)(z->n * (z->o / t.nv)) *
                (row_cycles(m, p, t) * strip_taps(&p->cuts->y) * (double)conv_channels(z) +
-                chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0)) +
+                chunks * row_tiles(p, t) * rows * tile_end_cycles(m, 0, 0, 0)) +
            (p->form == ROWS ? p->copy : 0);
 }
 

@@ -69,7 +69,7 @@ static double tile_cycles(const Machine *m, const PlainWork *w, RegTile t, bool 
     double   compute = (double)w->rows * plain_row_cycles(m, &row, t);
     Time     all = time_beside(time_compute(compute), moved_time(m, weights, 0, weights));
 
-    return time_cycles(m, all) + tile_end_cycles(m, compute, sums * w->move);
+    return time_cycles(m, all) + tile_end_cycles(m, compute, sums, w->move);
 }
 
 double plain_line_cycles(const Machine *m, const PlainWork *w, RegTile t, bool written)
@@ -85,6 +85,6 @@ bool plain_written(const Machine *m, const PlainWork *w, RegTile t)
     int64_t code = (w->joined ? w->line : t.pixels) * t.nv * w->row.kw;
 
     return w->row.kw > 1 && code <= limit_code_madds(m) &&
-           limit_joined_gain(m) * plain_line_cycles(m, w, t, true) <
+           limit_columns_price(m) * plain_line_cycles(m, w, t, true) <=
                plain_line_cycles(m, w, t, false);
 }

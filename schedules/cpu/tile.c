@@ -72,7 +72,7 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
 
     if (end->steps * (double)(lanes * 4) * 2 >= (double)room_two_vectors(m))
         return 0;
-    return tile_end_cycles(m, compute, sums * end->move) / (sums * end->steps);
+    return tile_end_cycles(m, compute, sums, end->move) / (sums * end->steps);
 }
 
 /* ... of plain rows, with the columns of the kernel as they are best. */
