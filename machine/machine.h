@@ -160,6 +160,8 @@ typedef struct {
     bool    written;
 } PlainRow;
 double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t);
+/* Cycles of so many rounds of a loop, beside what they compute. */
+double round_cycles(const Machine *m, double rounds);
 /* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait
  * for what is stored and read there, which takes `move` a sum, while that begins. */
 double tile_end_cycles(const Machine *m, double compute, double sums, double move);

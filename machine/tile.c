@@ -258,6 +258,12 @@ double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t we
            0.025 * (double)(numbers + weights);
 }
 
+/* A core that does not look ahead waits for the first loads of each round. */
+double round_cycles(const Machine *m, double rounds)
+{
+    return rounds * ((double)m->load_wait + m->loop_round);
+}
+
 /* A tile's sums are stored all at once, and what is read beside them comes at once.  A core goes on
  * with the next tile meanwhile, as far as it looks ahead.  1x1 from 64 to 256 channels at 56x56
  * with a residual takes 1 in tiles of 14x2, 0.92 of 10x2, 0.87 of 7x2, 0.8 of 4x2; 16 to 16

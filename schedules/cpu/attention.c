@@ -132,12 +132,13 @@ static void divide_stages(Sched *s)
         try_step(s, "parallel %%%s", rows[i]);
 }
 
-/* The tiles of both products, and how many keys the second takes at a time. */
+/* The tiles of both products and the steps of them that are written out, and how many keys the
+ * second takes at a time. */
 typedef struct {
     const AttnSizes *z;
     int64_t          lanes1, lanes2; /* of keys, of columns */
     RegTile          score, context;
-    int64_t          chunk;
+    int64_t          chunk, score_steps, context_steps;
 } AttnPlan;
 
 static void decide_attention(Sched *s, void *plan)
@@ -150,13 +151,21 @@ static void decide_attention(Sched *s, void *plan)
 
     p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, 1, blocks);
     p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, 1, blocks);
-    Panels panels = {.lanes = p->lanes2,
-                     .rows = z->rows,
-                     .k = z->n,
-                     .stride = z->e * 4,
-                     .times = blocks * ceil_div(z->e, p->context.nv * p->lanes2),
-                     .tile = p->context};
-    p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", &panels);
+    Panels score = {.lanes = p->lanes1,
+                    .rows = z->rows,
+                    .k = z->k,
+                    .stride = z->n * 4,
+                    .times = blocks * ceil_div(z->n, p->score.nv * p->lanes1),
+                    .tile = p->score};
+    Panels context = {.lanes = p->lanes2,
+                      .rows = z->rows,
+                      .k = z->n,
+                      .stride = z->e * 4,
+                      .times = blocks * ceil_div(z->e, p->context.nv * p->lanes2),
+                      .tile = p->context};
+    p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", &context);
+    p->score_steps = pick_steps(s, "score.steps", &score, z->k);
+    p->context_steps = z->any_keys ? 1 : pick_steps(s, "context.steps", &context, p->chunk);
 }
 
 void sched_attention(Sched *s)
@@ -226,6 +235,8 @@ void sched_attention(Sched *s)
                       .pixel = "score.p",
                       .pixels = t1.pixels,
                       .sums = "%score.rb",
+                      .round = "score.rb",
+                      .steps = p.score_steps,
                       .vectors = "%score.i",
                       .lane = "score.j",
                       .unroll = "%score.p, %score.v"};
@@ -235,6 +246,8 @@ void sched_attention(Sched *s)
                         .pixel = "context.p",
                         .pixels = t2.pixels,
                         .sums = chunk ? "%context.rb" : "%context.n",
+                        .round = "context.rb",
+                        .steps = p.context_steps,
                         .vectors = "%context.i",
                         .lane = "context.j",
                         .unroll = "%context.p, %context.v",

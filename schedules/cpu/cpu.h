@@ -47,6 +47,8 @@ bool    has_block(const Sched *s, const char *block);
 RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
                        bool whole, double part, int64_t times);
 int64_t pick_gemm_chunk(Sched *s, const char *name, const Panels *panels);
+/* Steps of a chunk that are written out. */
+int64_t pick_steps(Sched *s, const char *name, const Panels *panels, int64_t chunk);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 
@@ -147,6 +149,8 @@ typedef struct {
     int64_t     pixels;        /* so many at most */
     bool        each;          /* of symbolic lines: what is left over is one piece */
     const char *sums;          /* list: the reduction of a tile, */
+    const char *round;         /* its last loop, where several steps are written out: */
+    int64_t     steps;         /* so many; 0, 1: one */
     const char *vectors;       /* list: outputs, and what is inside of them */
     const char *four;          /* the innermost loop where it is one instruction, or NULL */
     const char *instruction;   /* which: dot4, dot2 */

@@ -197,6 +197,22 @@ static bool asks_ahead(const Sched *s, const Panels *panels, int64_t chunk)
     return !s->target->has_fma || panels_ask_ahead(&m, panels, chunk);
 }
 
+int64_t pick_steps(Sched *s, const char *name, const Panels *panels, int64_t chunk)
+{
+    Machine    m = machine_of(s->target);
+    double     tiles = (double)(panels->times * ceil_div(panels->rows, panels->tile.pixels));
+    int64_t    most = panels->rows > 1 || m.load_wait ? limit_written_steps(&m) : 1;
+    Candidates k = candidates(s);
+
+    for (int64_t n = 1; n <= most; n *= 2) {
+        double cycles = round_cycles(&m, tiles * (double)(panels->k / n));
+
+        if (chunk % n == 0)
+            candidate(&k, n, 0, cycles > 0 ? cycles : NAN);
+    }
+    return pick_factor(s, name, &k);
+}
+
 /* What is decided, and from what. */
 typedef struct {
     GemmSizes z;
@@ -209,22 +225,6 @@ typedef struct {
     int64_t   sums;         /* of a column, side by side */
     bool      ahead;
 } GemmPlan;
-
-/* Steps of a chunk that are written out: a core that does not look ahead waits for the first loads
- * of each round. */
-static int64_t pick_steps(Sched *s, const GemmPlan *p)
-{
-    Machine m = machine_of(s->target);
-    double  tiles = (double)ceil_div(p->rows, p->tile.pixels) * (double)p->vectors * (double)p->z.b;
-    Candidates k = candidates(s);
-
-    if (!m.load_wait || p->any_sums || p->any_rows)
-        return 1;
-    for (int64_t n = 1; n <= limit_written_steps(&m); n *= 2)
-        if (p->chunk % n == 0)
-            candidate(&k, n, 0, tiles * (double)(p->z.k / n * m.load_wait));
-    return pick_factor(s, "steps", &k);
-}
 
 /* One row by few columns: a sum would wait for itself at each step, so it is one of several, of
  * every second or fourth product. */
@@ -284,7 +284,7 @@ static void decide_gemm(Sched *s, void *plan)
     }
     Panels panels = panels_of(&m, p);
     p->chunk = p->rows == 1 || p->any_sums ? z->k : pick_gemm_chunk(s, "chunk", &panels);
-    p->steps = pick_steps(s, p);
+    p->steps = p->any_sums ? 1 : pick_steps(s, "steps", &panels, p->chunk);
     p->ahead = p->packed && pick_bool(s, "ahead", asks_ahead(s, &panels, p->chunk));
 }
 
@@ -419,10 +419,7 @@ void sched_dense(Sched *s)
         step(s, "reorder %%m, %%k, %%ni");
     } else {
         step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-        if (p.steps > 1)
-            step(s, "split %%kb by %lld -> %%kb, %%ks", (long long)p.steps);
-        step(s, "reorder %%kc, %s, %s, %%ni", parts > 1 ? "%rows" : "%m",
-             p.steps > 1 ? "%kb, %ks" : "%kb");
+        step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
     }
     TileNest tile = {.block = "dense",
                      .line = parts > 1 ? "rows" : "m",
@@ -430,12 +427,12 @@ void sched_dense(Sched *s)
                      .pixel = "p",
                      .pixels = t.pixels,
                      .each = p.any_rows,
-                     .sums = p.any_sums    ? "%k"
-                             : p.steps > 1 ? "%kb, %ks"
-                                           : "%kb",
+                     .sums = p.any_sums ? "%k" : "%kb",
+                     .round = "kb",
+                     .steps = p.steps,
                      .vectors = "%ni",
                      .lane = "j",
-                     .unroll = p.steps > 1 ? "%p, %nv, %ks" : "%p, %nv",
+                     .unroll = "%p, %nv",
                      .out = out,
                      .chunks = kb < z.k};
     tile_sums(s, &tile);

@@ -29,7 +29,7 @@ static void data_sums(Sched *s, const Halves *z)
 }
 
 /* The products of a panel, inside the loop over panels. */
-static void products(Sched *s, const Halves *z, RegTile t, int64_t kb)
+static void products(Sched *s, const Halves *z, RegTile t, int64_t kb, int64_t steps)
 {
     step(s, "split %%p.k by %lld -> %%kc, %%kb", (long long)kb);
     step(s, "split %%p.n by %lld -> %%pv, %%pj", (long long)cpu_lanes(s));
@@ -45,6 +45,8 @@ static void products(Sched *s, const Halves *z, RegTile t, int64_t kb)
                      .pixel = "p",
                      .pixels = t.pixels,
                      .sums = "%kb",
+                     .round = "kb",
+                     .steps = steps,
                      .vectors = "%pv, %pj",
                      .lane = "pj",
                      .unroll = "%p, %pv"};
@@ -57,7 +59,8 @@ typedef struct {
     Halves  z;
     int64_t rows; /* of all matrices of a batch */
     RegTile tile;
-    int64_t chunk; /* of k */
+    int64_t chunk; /* of k, */
+    int64_t steps; /* and of that, written out */
 } StrassenPlan;
 
 static void decide_strassen(Sched *s, void *plan)
@@ -75,6 +78,7 @@ static void decide_strassen(Sched *s, void *plan)
                      .tile = p->tile,
                      .far = 1};
     p->chunk = pick_gemm_chunk(s, "chunk", &panels);
+    p->steps = pick_steps(s, "steps", &panels, p->chunk);
 }
 
 void sched_dense_strassen(Sched *s)
@@ -123,7 +127,7 @@ void sched_dense_strassen(Sched *s)
     step(s, "compute_at p %%nc");
     step(s, "set_scope %%p private");
     step(s, "parallel %%nc");
-    products(s, &z, p.tile, p.chunk);
+    products(s, &z, p.tile, p.chunk, p.steps);
     step(s, "vectorize %%j");
     step(s, "unroll %%mh, %%nh");
     data_sums(s, &z);

@@ -21,9 +21,19 @@ void sums_in_registers(Sched *s, const char *block, const char *at)
         step(s, "load_ahead %%%s.reg by %lld", block, (long long)ahead);
 }
 
+/* The reduction of a tile with its last loop cut in two. */
+static const char *cut_round(Sched *s, const TileNest *n)
+{
+    if (n->steps <= 1)
+        return n->sums;
+    step(s, "split %%%s by %lld -> %%%s, %%%s.s", n->round, (long long)n->steps, n->round,
+         n->round);
+    return intern_printf(s->c->strings, "%s, %%%s.s", n->sums, n->round);
+}
+
 void tile_sums(Sched *s, const TileNest *n)
 {
-    const char *line = n->line;
+    const char *line = n->line, *sums = cut_round(s, n);
 
     if (n->joined) {
         step(s, "fuse %%%s, %%%s -> %%px", n->joined, line);
@@ -34,9 +44,9 @@ void tile_sums(Sched *s, const TileNest *n)
     if (n->joined)
         step(s, "unroll %%%s", n->tiles); /* each has offsets of its own */
     if (n->four)
-        step(s, "reorder %s, %%%s, %s, %%%s", n->sums, n->pixel, n->vectors, n->four);
+        step(s, "reorder %s, %%%s, %s, %%%s", sums, n->pixel, n->vectors, n->four);
     else
-        step(s, "reorder %s, %%%s, %s", n->sums, n->pixel, n->vectors);
+        step(s, "reorder %s, %%%s, %s", sums, n->pixel, n->vectors);
     sums_in_registers(s, n->block, n->tiles);
     if (n->out)
         step(s, "reverse_compute_at %s %%%s", n->out, n->tiles);
@@ -47,7 +57,10 @@ void tile_sums(Sched *s, const TileNest *n)
 void tile_marks(Sched *s, const TileNest *n)
 {
     step(s, "vectorize %%%s", n->lane);
-    step(s, "unroll %s", n->unroll);
+    if (n->steps > 1)
+        step(s, "unroll %s, %%%s.s", n->unroll, n->round);
+    else
+        step(s, "unroll %s", n->unroll);
     if (n->four)
         step(s, "tensorize %%%s with @%s", n->four, n->instruction);
 }
