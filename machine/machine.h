@@ -333,8 +333,6 @@ typedef struct {
 int64_t panels_tall(const Panels *panels);
 /* Cycles of these, of which `chunk` steps at a time go through all tiles. */
 double panels_cycles(const Machine *m, const Panels *panels, int64_t chunk);
-/* What shows of so many bytes of weights that tiles read again, as much as passing between. */
-double panel_again_cycles(const Machine *m, double again, double between);
 /* Cycles to begin so many panels anew, of a product whose rows have so many bytes. */
 double panels_begin_cycles(const Machine *m, double bytes, int64_t panels);
 /* True if it pays to ask for the weights of such chunks ahead. */

@@ -23,7 +23,8 @@ typedef struct {
     bool      depthwise; /* o are blocks of channels, each by itself */
     RegTile   tile;
     uint32_t  order;
-    int64_t   block; /* of a line: tiles */
+    int64_t   block;    /* of a line: tiles */
+    bool      channels; /* of a block: written out */
 } OpenPlan;
 
 /* An image, read in that way. */
@@ -63,7 +64,7 @@ static double tiles_cycles(const Machine *m, const OpenPlan *p, const OpenImage 
 
     time.compute = lines * (double)z->n * steps * rows_step_cycles(m, rows, t.pixels, t.nv);
     time.compute += (double)line_walks(p, at) * (double)t.pixels * m->loop_end;
-    return time_cycles(m, time) + panel_again_cycles(m, again, between);
+    return time_cycles(m, time);
 }
 
 /* Parts that threads take. */
@@ -185,9 +186,24 @@ static int64_t pick_line_block(Sched *s, const OpenPlan *p)
     return pick_factor(s, "block", &k);
 }
 
+/* Tiles are cut in pieces of each size. */
+static bool in_pieces(const OpenPlan *p)
+{
+    return (p->unit[1] > 0 || p->pointwise) && !p->depthwise;
+}
+
+/* Multiply-adds of a tile and its pieces with all channels of a block. */
+static int64_t written(const OpenPlan *p)
+{
+    int64_t n = p->tile.pixels;
+
+    return (in_pieces(p) ? n * (n + 1) / 2 : n) * p->tile.nv * p->z.i;
+}
+
 static void decide_open(Sched *s, void *plan)
 {
     OpenPlan  *p = plan;
+    Machine    m = machine_of(s->target);
     bool       ordered = !p->depthwise && !p->pointwise;
     Candidates order = candidates(s), tiles[OUTPUTS_FIRST + 1];
 
@@ -199,6 +215,8 @@ static void decide_open(Sched *s, void *plan)
     p->tile = pick_reg_tile(s, "tile", &tiles[p->order]);
     if (p->pointwise)
         p->block = pick_line_block(s, p);
+    if (p->z.i && !p->depthwise)
+        p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
 }
 
 bool conv2d_open(Sched *s, const ConvSizes *z)
@@ -245,7 +263,7 @@ bool conv2d_open(Sched *s, const ConvSizes *z)
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = p.tile.pixels,
-                     .each = (open_x || p.pointwise) && !p.depthwise,
+                     .each = in_pieces(&p),
                      .sums = p.depthwise ? "%conv.kh, %conv.kw"
                              : blocked   ? "%conv.c, %conv.kh, %conv.kw, %conv.i"
                                          : "%conv.c, %conv.kh, %conv.kw",
@@ -255,6 +273,8 @@ bool conv2d_open(Sched *s, const ConvSizes *z)
                      .out = out};
     tile_sums(s, &tile);
     tile_marks(s, &tile);
+    if (p.channels)
+        step(s, "unroll %%conv.i");
     if (!is_tiny(s, (int64_t)conv_madds(z) * z->lanes))
         step(s, "parallel %%%s", outer);
     step(s, "outline %%t -> @open");
