@@ -160,6 +160,9 @@ typedef struct {
     bool    written;
 } PlainRow;
 double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t);
+/* Times what estimates of tiles are, where all keep the units busy: less for those that load less.
+ */
+double loads_price(RegTile t);
 /* Cycles of so many rounds of a loop, beside what they compute. */
 double round_cycles(const Machine *m, double rounds);
 /* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait

@@ -412,7 +412,8 @@ static void decide_cut(Sched *s, void *plan)
         if (!t.pixels)
             continue;
         cut_for(&m, z, t, &cycles);
-        candidate(&tiles, t.pixels, nv, cycles);
+        /* fed_step_cycles counts them */
+        candidate(&tiles, t.pixels, nv, is_grouped(z) ? cycles * loads_price(t) : cycles);
     }
     if (!tiles.of.n)
         candidate(&tiles, 1, 1, NAN);
