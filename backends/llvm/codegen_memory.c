@@ -167,11 +167,10 @@ static void begin_step(Gen *g, const StoreData *s, const Prim *sum)
 {
     bool vector = sum && dtype_is_float(sum->dtype) && sum->dtype.lanes > 1;
 
-    if (g->arch == ARCH_X86 && vector && g->begun && is_own(g->begun, sum->kids[2]))
+    if (!vector || !g->begun)
+        g->begun = vector ? s : NULL;
+    else if (g->arch == ARCH_X86 && is_own(g->begun, sum->kids[2]))
         LLVMBuildFence(g->b, LLVMAtomicOrderingRelease, true, "");
-    else if (vector && g->begun)
-        return;
-    g->begun = vector ? s : NULL;
 }
 
 static void store_past_caches(Gen *g, LLVMValueRef store)

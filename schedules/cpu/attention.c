@@ -141,28 +141,35 @@ typedef struct {
     int64_t          chunk, score_steps, context_steps;
 } AttnPlan;
 
+/* Of all heads. */
+static int64_t row_blocks_of(const AttnSizes *z)
+{
+    return z->heads * ceil_div(z->m, z->rows);
+}
+
+/* A product's panels of n columns and k steps, of all blocks of rows. */
+static Panels panels_of(const AttnSizes *z, int64_t lanes, int64_t k, int64_t n, RegTile t)
+{
+    return (Panels){.lanes = lanes,
+                    .rows = z->rows,
+                    .k = k,
+                    .stride = n * 4,
+                    .times = row_blocks_of(z) * ceil_div(n, t.nv * lanes),
+                    .tile = t};
+}
+
 static void decide_attention(Sched *s, void *plan)
 {
     AttnPlan        *p = plan;
     const AttnSizes *z = p->z;
-    int64_t          blocks = z->heads * ceil_div(z->m, z->rows);
+    int64_t          blocks = row_blocks_of(z);
 
     Rows rows = {.n = z->rows, .symbolic = z->any_rows};
 
     p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, 1, blocks);
     p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, 1, blocks);
-    Panels score = {.lanes = p->lanes1,
-                    .rows = z->rows,
-                    .k = z->k,
-                    .stride = z->n * 4,
-                    .times = blocks * ceil_div(z->n, p->score.nv * p->lanes1),
-                    .tile = p->score};
-    Panels context = {.lanes = p->lanes2,
-                      .rows = z->rows,
-                      .k = z->n,
-                      .stride = z->e * 4,
-                      .times = blocks * ceil_div(z->e, p->context.nv * p->lanes2),
-                      .tile = p->context};
+    Panels score = panels_of(z, p->lanes1, z->k, z->n, p->score);
+    Panels context = panels_of(z, p->lanes2, z->n, z->e, p->context);
     p->chunk = z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", &context);
     p->score_steps = pick_steps(s, "score.steps", &score, z->k);
     p->context_steps = z->any_keys ? 1 : pick_steps(s, "context.steps", &context, p->chunk);

@@ -44,6 +44,12 @@ static int64_t line_walks(const OpenPlan *p, const OpenImage *at)
                         : at->y * panels;
 }
 
+/* Tiles are cut in pieces of each size. */
+static bool in_pieces(const OpenPlan *p)
+{
+    return (p->unit[1] > 0 || p->pointwise) && !p->depthwise;
+}
+
 /* Cycles of the tiles, and to see which pieces there are.  A tile reads its weights after the one
  * before in its line, which has read the same and its own pixels. */
 static double tiles_cycles(const Machine *m, const OpenPlan *p, const OpenImage *at)
@@ -54,7 +60,7 @@ static double tiles_cycles(const Machine *m, const OpenPlan *p, const OpenImage 
     bool             open = p->pointwise || p->unit[1] > 0;
     Rows             rows = {.n = line,
                              .symbolic = open,
-                             .each = open && !p->depthwise,
+                             .each = in_pieces(p),
                              .unit = p->depthwise ? p->unit[1] : line};
     double           lines = (double)(at->y * at->x / line * (z->o / t.nv));
     double           steps = (double)conv_steps(z), weights = steps * (double)(t.nv * z->lanes * 4);
@@ -186,12 +192,6 @@ static int64_t pick_line_block(Sched *s, const OpenPlan *p)
     return pick_factor(s, "block", &k);
 }
 
-/* Tiles are cut in pieces of each size. */
-static bool in_pieces(const OpenPlan *p)
-{
-    return (p->unit[1] > 0 || p->pointwise) && !p->depthwise;
-}
-
 /* Multiply-adds of a tile and its pieces with all channels of a block. */
 static int64_t written(const OpenPlan *p)
 {
@@ -215,7 +215,7 @@ static void decide_open(Sched *s, void *plan)
     p->tile = pick_reg_tile(s, "tile", &tiles[p->order]);
     if (p->pointwise)
         p->block = pick_line_block(s, p);
-    if (p->z.i && !p->depthwise)
+    if (p->z.i)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
 }
 

@@ -412,7 +412,7 @@ static void decide_cut(Sched *s, void *plan)
         if (!t.pixels)
             continue;
         cut_for(&m, z, t, &cycles);
-        /* fed_step_cycles counts them */
+        /* Without groups fed_step_cycles counts loads. */
         candidate(&tiles, t.pixels, nv, is_grouped(z) ? cycles * loads_price(t) : cycles);
     }
     if (!tiles.of.n)
