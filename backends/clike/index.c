@@ -75,7 +75,7 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
         if (a->kind == ATOM_DIV)
             str_printf(s, "%lld", (long long)a->k);
         else
-            clike_index(x, a->b, s);
+            clike_index(x, idx_divisor(x->c->arith, a), s);
         str_add(s, ")");
         break;
     }

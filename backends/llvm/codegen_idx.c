@@ -85,7 +85,8 @@ static LLVMValueRef floor_div_const(Gen *g, const Idx *x, int64_t k, uint32_t bi
 
 static LLVMValueRef floor_div_idx(Gen *g, const Atom *a, uint32_t bits)
 {
-    LLVMValueRef x = gen_idx_as(g, a->a, bits), y = gen_idx_as(g, a->b, bits), r;
+    LLVMValueRef x = gen_idx_as(g, a->a, bits),
+                 y = gen_idx_as(g, idx_divisor(g->c->arith, a), bits), r;
 
     if (a->a->lo >= 0)
         return LLVMBuildUDiv(g->b, x, y, "");

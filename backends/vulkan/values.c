@@ -106,7 +106,7 @@ static uint32_t atom(Gen *g, const Atom *a)
     switch (a->kind) {
     case ATOM_VAR: BUG("@%s: a variable '%s' without a loop", g->f->name, a->name);
     case ATOM_DIV: return floor_of(g, a->a, spv_int(g->s, g->index, a->k));
-    case ATOM_SYMDIV: return floor_of(g, a->a, emit_index(g, a->b));
+    case ATOM_SYMDIV: return floor_of(g, a->a, emit_index(g, idx_divisor(g->c->arith, a)));
     case ATOM_PROD: return OP2(g, OpIMul, t, emit_index(g, a->a), emit_index(g, a->b));
     case ATOM_MIN:
     case ATOM_MAX:

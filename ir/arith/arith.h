@@ -32,7 +32,7 @@ typedef enum {
     ATOM_VAR,  /* a loop variable, block iterator, dimension or scalar parameter; owns its range */
     ATOM_DIV,  /* floor(a / k), k > 1 constant */
     ATOM_PROD, /* a * b, both symbolic (opaque: dynamic strides, tid * extent) */
-    ATOM_SYMDIV, /* floor(a / b), b symbolic and > 0 (opaque) */
+    ATOM_SYMDIV, /* floor(a / max(b, 1)), b symbolic (opaque); a run may make b a size of 0 */
     ATOM_MIN,    /* min(a, b) */
     ATOM_MAX,    /* max(a, b) */
     ATOM_LOAD /* an integer read from a buffer: `load` is the Prim (ir/tir/tir.h), lo..hi declared
@@ -88,8 +88,10 @@ const Idx  *idx_mulc(Arith *A, const Idx *x, int64_t c);
 const Idx  *idx_mul(Arith *A, const Idx *x, const Idx *y); /* PROD when neither is constant */
 const Idx  *idx_divc(Arith *A, const Idx *x, int64_t k);   /* floor, k > 0 */
 const Idx  *idx_modc(Arith *A, const Idx *x, int64_t k);   /* in [0, k), k > 0 */
-const Idx  *idx_div(Arith *A, const Idx *x, const Idx *y); /* floor; y > 0; SYMDIV if symbolic */
+const Idx  *idx_div(Arith *A, const Idx *x,
+                    const Idx *y); /* floor(x / max(y, 1)); SYMDIV if symbolic */
 const Idx  *idx_mod(Arith *A, const Idx *x, const Idx *y); /* x - y*div(x,y) */
+const Idx  *idx_divisor(Arith *A, const Atom *symdiv);     /* max(b, 1), for what writes code */
 const Idx  *idx_min(Arith *A, const Idx *x, const Idx *y); /* decided by ranges where possible */
 const Idx  *idx_max(Arith *A, const Idx *x, const Idx *y);
 

@@ -431,7 +431,7 @@ const Idx *idx_modc(Arith *A, const Idx *x, int64_t k)
 const Idx *idx_div(Arith *A, const Idx *x, const Idx *y)
 {
     if (!y->nterms)
-        return idx_divc(A, x, y->c0);
+        return idx_divc(A, x, y->c0 > 1 ? y->c0 : 1);
     if (x == y)
         return idx_const(A, 1);
     const Idx *whole = A->zero, *rest = x;
@@ -466,6 +466,11 @@ const Idx *idx_div(Arith *A, const Idx *x, const Idx *y)
 const Idx *idx_mod(Arith *A, const Idx *x, const Idx *y)
 {
     return idx_sub(A, x, idx_mul(A, y, idx_div(A, x, y)));
+}
+
+const Idx *idx_divisor(Arith *A, const Atom *symdiv)
+{
+    return idx_max(A, symdiv->b, idx_const(A, 1));
 }
 
 /* min(x, y) or max(x, y) where it is known which; NULL. */

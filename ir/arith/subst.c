@@ -105,7 +105,7 @@ static int64_t atom_eval(const Atom *a, const IdxEnv *env)
     case ATOM_PROD: return idx_eval(a->a, env) * idx_eval(a->b, env);
     case ATOM_SYMDIV: {
         int64_t d = idx_eval(a->b, env);
-        return d > 0 ? floor_div(idx_eval(a->a, env), d) : 0;
+        return floor_div(idx_eval(a->a, env), d > 1 ? d : 1);
     }
     case ATOM_MIN:
     case ATOM_MAX: {

@@ -599,8 +599,8 @@ static Value divide(Parser *p, Value a, Value b, bool mod)
         parse_fail(p, "'%s' is for indices", mod ? "%" : "//");
         return nothing(p);
     }
-    if (b.x->lo < 1) {
-        parse_fail(p, "a divisor that may be 0 or negative");
+    if (b.x->hi < 1) {
+        parse_fail(p, "a divisor that is never positive");
         return nothing(p);
     }
     return of_idx(mod ? idx_mod(A, a.x, b.x) : idx_div(A, a.x, b.x));

@@ -281,6 +281,32 @@ static void symbolic(Rig *r)
     CHECK(arith_overflow(A));
 }
 
+static int64_t env_zero(void *user, const Atom *a)
+{
+    (void)user, (void)a;
+    return 0;
+}
+
+/* A divisor that is 0 counts as 1: of a size that a run makes empty nothing is read, but code that
+ * was moved out of its loops must not trap. */
+static void test_empty_divisor(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *t = idx_atom(A, atom_var(A, "t", 0, 7)), *i = idx_atom(A, atom_var(A, "i", 0, 20));
+    const Idx *q = idx_div(A, idx_addc(A, i, 9), t), *none = idx_const(A, 0);
+    IdxSubst  *s = subst_new(A, arena);
+    IdxEnv     env = {.var = env_zero};
+
+    CHECK(q->lo == 1 && q->hi == 29);
+    CHECK(idx_eval(q, &env) == 9);
+    CHECK(idx_divisor(A, q->t[0].atom)->lo == 1);
+    subst_bind(s, t->t[0].atom, none);
+    CHECK(idx_subst(s, q) == idx_addc(A, i, 9));
+    CHECK(!arith_overflow(A));
+    arena_free(arena);
+}
+
 /* A product has up to 16 factors; of more none is lost without a word. */
 static void test_many_factors(void)
 {
@@ -526,6 +552,7 @@ int main(void)
     RUN(test_examples);
     RUN(test_predicates);
     RUN(test_symbolic);
+    RUN(test_empty_divisor);
     RUN(test_many_factors);
     RUN(test_sizes);
     RUN(test_exact);

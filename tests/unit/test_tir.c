@@ -100,6 +100,14 @@ static const char *const canonical[] = {
     "  return\n"
     "}\n",
 
+    /* a divisor that a run may make 0 */
+    "dim t in 0..7\n"
+    "func @d kind(kernel) (%x: f32[t], %y: f32[t*3] written) {\n"
+    "  for %i < t*3 {\n"
+    "    %y[%i] = %x[%i-%i//(t)*t]\n"
+    "  }\n"
+    "}\n",
+
     "func @k kind(device) (%x: f32[16] written) {\n"
     "  for %b < 4 bind(blockIdx.x) {\n"
     "    for %t < 4 bind(threadIdx.x) {\n"
@@ -298,8 +306,8 @@ static void test_parse_errors(void)
         {"func @f kind(kernel) (%x: f32[4]) { %x[%x[0]] = 1.0 }", "expected an index"},
         {"func @f kind(kernel) (%x: f32[99999999999999999999]) { }", "more than 64 bits"},
         {"func @f kind(kernel) (%x: f32[4]) { %x[0 : 8] = 1.0", "expected '}'"},
-        {"func @f kind(kernel) (%x: f32[4]) { for %i < 4 { %x[1//%i] = 1.0 } }",
-         "a divisor that may be 0"},
+        {"func @f kind(kernel) (%x: f32[4]) { for %i < 4 { %x[1//(%i - 3)] = 1.0 } }",
+         "a divisor that is never positive"},
         {"func @f kind(kernel) () { call @g(\"", "expected a value"},
         {"dim N in 5..1", "the range 5..1 is empty"},
     };

@@ -109,6 +109,14 @@ def nothing():
          begin=ints(0, 0), ends=ints(0, 2))
 
 
+def repeated():
+    """Quotients by a size that may be 0: nothing repeated is nothing."""
+    feed = lambda n: lambda f: dict(x=f(7, 3), n=ints(n))
+    case("repeated", "", [feed(0), feed(3), feed(7)],
+         [node("Slice", "x begin n", "h"), node("Tile", "h reps", "y"), node("Slice", "y one last", "z")],
+         [value("x", F, [7, 3]), value("n", I, [1])], ["y", "z"], begin=ints(0), reps=ints(3, 2), one=ints(1), last=ints(-1))
+
+
 def smooth():
     """Resize with antialias, by scales and by sizes."""
     feed = lambda s, n: lambda f: dict(x=f(1, 2, 9, 8), s=np.array(s, np.float32), n=ints(*n))
@@ -285,7 +293,7 @@ def buffered():
 
 
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, counted, unread,
+    for make in (grids, columns, spectra, frames, bands, nothing, repeated, smooth, larger, unsaid, groups, recurrent, rounds, counted, unread,
                  products, one_step, of_nothing, ordered, buffered):
         make()
     again("columns", "--dim N=1.. --dim C=1.. --dim L=1.. --dim R=1.. --dim y.2=1..9 --dim y.3=1..9 --dim z.2=1..9")
