@@ -1,5 +1,6 @@
 /* What attention costs on a GPU as one launch, in which a block of threads has some rows of queries
  * and takes the keys by chunks (schedules/gpu/attention.c), and which division is the best. */
+#include "ir/tir/intrin.h"
 #include "machine/device.h"
 
 #include <math.h>
@@ -107,7 +108,7 @@ DeviceAttention device_attention_best(const Machine *m, DeviceAttention a)
 
 /* ---- by instructions of warps ---------------------------------------------------------------------- */
 
-enum { HALF = 2, ACROSS = 8, TALL = 16 }; /* bytes of an operand; an instruction's columns, rows */
+enum { HALF = 2, ACROSS = 8 }; /* bytes of an operand; registers of a row's part of a warp */
 
 /* Measured (H100, H200, 12 heads of 128x64 in f16): 3.6 and 3.7 times the cycles counted below, of
  * 1 and 64 texts, where those of threads are 1.9 and 2.4 times the count above. */
@@ -116,30 +117,34 @@ static const double beyond_count = 1.7;
 /* Columns of the results, in whole instructions. */
 static int64_t result_columns(const DeviceAttention *a)
 {
-    return (a->e + ACROSS - 1) / ACROSS * ACROSS;
+    int64_t columns = a->unit->extent[1];
+
+    return (a->e + columns - 1) / columns * columns;
 }
 
 /* Queries, a chunk of keys and of values, and exponentials as they are multiplied; scores and
- * results. */
-static double warp_bytes(const DeviceAttention *a)
+ * results; numbers of rows, and what threads along x found of one: the largest score, and the sum.
+ */
+static double warp_bytes(const Machine *m, const DeviceAttention *a)
 {
-    enum { OF_ROW = 8, PIECE = 8, ASIDE = 4 };
+    enum { OF_ROW = 6, PIECE = 8, ASIDE = 4, FOUND_ASIDE = 8 };
     int64_t columns = result_columns(a), results = a->n > a->chunk ? columns : 2 * columns;
     int64_t row = row_across(a->rows, ASIDE);
+    int64_t found = (m->overlaid ? 1 : 2) * a->unit->warp->x * row_across(a->rows, FOUND_ASIDE);
+    int64_t halves = (a->rows + a->chunk) * (a->k + PIECE) + (a->rows + columns) * a->chunk;
 
-    return (double)(HALF *
-                        ((a->rows + a->chunk) * (a->k + PIECE) + (a->rows + columns) * a->chunk) +
-                    a->bytes * (row * (a->chunk + results) + a->rows * OF_ROW));
+    return (double)(HALF * halves +
+                    a->bytes * (row * (a->chunk + results) + a->rows * OF_ROW + found));
 }
 
 double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
 {
     enum { SOFTMAX = 18, UPDATE = 4, MEETINGS = 8, ROW_STEP = 8, TURNED = 9, WIDE = 8 };
-    enum { NUMBERS = 5, PASSES = 2, LANES = 32 };
+    enum { NUMBERS = 5, PASSES = 2 };
     int64_t columns = result_columns(a), most = a->chunk > columns ? a->chunk : columns;
     int64_t threads = a->tm ? a->rows / a->tm * m->warp : 0;
     int64_t regs = (a->tm * most + (a->tm + most) * ACROSS) / m->warp + DEVICE_OTHER_REGS;
-    double  bytes = warp_bytes(a);
+    double  bytes = warp_bytes(m, a);
 
     if (!threads || a->rows % a->tm || threads > limit_gpu_tile_threads(m) || a->rows > a->m ||
         regs > limit_gpu_tensor_regs(m) || threads * regs > m->unit_regs ||
@@ -163,7 +168,7 @@ double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
         fmax(fmax(unit, shared), fmax(issued / (double)m->unit_macs, moved / m->unit_rate));
     /* A thread takes its scores of a row one by one, for the maximum and for the sum. */
     double waits =
-        2 * m->unit_wait + MEETINGS * DEVICE_MEET + 2 * (double)a->tm * chunk / LANES * ROW_STEP;
+        2 * m->unit_wait + MEETINGS * DEVICE_MEET + 2 * (double)a->tm * chunk / m->warp * ROW_STEP;
     double own =
         fmax(unit * fmax(1, (double)(m->unit_issue / m->warp) / warps), issued / (double)threads);
     double rounds = ceil((double)a->n / chunk), start = rows * k * HALF / m->unit_rate;
@@ -177,7 +182,7 @@ DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a)
     double          least = INFINITY;
 
     best.rows = 0;
-    for (a.tm = TALL; a.tm <= limit_gpu_tensor_side(m); a.tm *= 2)
+    for (a.tm = a.unit->extent[0]; a.tm <= limit_gpu_tensor_side(m); a.tm *= 2)
         for (a.rows = a.tm; a.rows <= limit_gpu_tensor_side(m); a.rows *= 2) {
             double cycles = device_attention_warp_cycles(m, &a);
             if (cycles < least)

@@ -1,5 +1,6 @@
 /* What products cost on a GPU by instructions of warps, whose matrix unit works beside the loads
  * and copies (schedules/gpu/tensor.c). */
+#include "ir/tir/intrin.h"
 #include "machine/device.h"
 
 #include <math.h>
@@ -8,14 +9,25 @@
  * each (machine code: 9 and 17 a number of ResNet-50's convolutions). */
 enum { COPIED = 9, GATHERED = 17 };
 
-/* Threads of a warp; cells of a thread whose loads come before its stores, of sums alone and where
- * something is added, which memory brings (with 16 of residuals 8 KB are on their way to a core,
- * which an H100 takes 1,300 cycles for: 141 us where memory needs 70); bytes of a sum; banks of
- * shared memory, of which rows begin in others, so far on. */
-enum { LANES = 32, AT_ONCE = 16, ADDED = 32, SUM = 4, BANKS = 32, APART = 8 };
+/* Cells of a thread whose loads come before its stores, of sums alone and where something is added,
+ * which memory brings (with 16 of residuals 8 KB are on their way to a core, which an H100 takes
+ * 1,300 cycles for: 141 us where memory needs 70); bytes of a sum; banks of shared memory. */
+enum { AT_ONCE = 16, ADDED = 32, SUM = 4, BANKS = 32 };
 
-/* Columns of an instruction, which a thread has a pair of; its rows; bytes of the sum. */
-enum { COLUMNS = 8, PAIR = 2, ROWS = 16, STEPS = 32 };
+int64_t device_unit_rows(const DeviceTile *t)
+{
+    return warp_side(t->unit->warp, MATRIX_C, 0);
+}
+
+int64_t device_unit_columns(const DeviceTile *t)
+{
+    return warp_side(t->unit->warp, MATRIX_C, 1);
+}
+
+static int64_t lanes(const DeviceTile *t)
+{
+    return warp_threads(t->unit->warp);
+}
 
 /* Of an instruction of four warps: rows, the most columns, bytes of the sum that are begun at once;
  * cycles from the first until the last is known beside those of the unit, if it is waited for.
@@ -33,13 +45,14 @@ int64_t device_mma_warps(const DeviceTile *t)
 bool device_mma_fits(const DeviceTile *t)
 {
     return !t->group || (t->tn == t->bn && t->bn <= GROUP_COLUMNS &&
-                         t->bm % (GROUP / ROWS * t->tm) == 0 && t->chunk * t->bytes == GROUP_STEPS);
+                         t->bm % (GROUP / device_unit_rows(t) * t->tm) == 0 &&
+                         t->chunk * t->bytes == GROUP_STEPS);
 }
 
 int64_t device_mma_staged(const DeviceTile *t)
 {
     enum { MOST = 4 }; /* numbers of an access (backends/common/wide.c) */
-    int64_t cells = t->tm * t->tn / LANES;
+    int64_t cells = t->tm * t->tn / lanes(t);
 
     for (int64_t n = MOST; n > 1; n /= 2)
         if (t->run % n == 0 && cells % n == 0)
@@ -50,17 +63,29 @@ int64_t device_mma_staged(const DeviceTile *t)
 int64_t device_mma_places(const DeviceTile *t)
 {
     int64_t n = (t->added_bytes ? ADDED : AT_ONCE) / t->staged,
-            rounds = t->tm * t->tn / LANES / t->staged;
+            rounds = t->tm * t->tn / lanes(t) / t->staged;
 
     while (rounds % n)
         n--;
     return n;
 }
 
-/* Sums in shared memory: rows are longer, so that four of them lie in different banks. */
+/* So that rows of neighbouring threads lie in different banks, but begin with an access of four. */
+int64_t device_mma_apart(const DeviceTile *t)
+{
+    enum { QUAD = 4 };
+    const WarpDigit *rows = t->unit->warp->of[MATRIX_C][0];
+    int64_t          apart = device_unit_columns(t) / (rows[0].from == BY_Y ? rows[1].size : 1);
+
+    return apart > QUAD ? apart : QUAD;
+}
+
+/* Sums in shared memory. */
 static int64_t staged_bytes(const DeviceTile *t)
 {
-    return t->staged ? t->bm * ((t->bn + BANKS - 1 - APART) / BANKS * BANKS + APART) * SUM : 0;
+    int64_t apart = device_mma_apart(t);
+
+    return t->staged ? t->bm * ((t->bn + BANKS - 1 - apart) / BANKS * BANKS + apart) * SUM : 0;
 }
 
 /* Sums take the place of panels where parts of shared memory may overlap; by instructions of one
@@ -86,17 +111,29 @@ static int64_t copy_regs(const DeviceTile *t, int64_t side, int64_t threads)
     return side & (side - 1) ? COPIED_APART * numbers : t->stages > 1 ? COPIED_AHEAD * numbers : 0;
 }
 
-/* Sums, and for the steps of an instruction, 32 bytes, what a warp multiplies, where that passes
- * registers; what is copied a number at a time.  Where sums take most of them, so does where
- * each 16 bytes come from (ptxas, sm_90a: 146 of 128x192, 168 of 128x256 by 256 threads). */
+/* Registers of a warp for an operand's tile of so many rows, or columns. */
+static int64_t part_regs(const DeviceTile *t, Matrix m, int64_t side)
+{
+    int64_t bytes = warp_pieces(t->unit->warp, m) * warp_piece_bytes(t->unit, m);
+
+    return side / warp_side(t->unit->warp, m, 0) * bytes * lanes(t) / SUM;
+}
+
+/* Sums, and for the steps of an instruction what a warp multiplies, where that passes registers;
+ * what is copied a number at a time.  Where sums take most of them, so does where each 16 bytes
+ * come from (ptxas, sm_90a: 146 of 128x192, 168 of 128x256 by 256 threads). */
 int64_t device_mma_regs(const Machine *m, const DeviceTile *t)
 {
     enum { COPY = 2 };
     int64_t threads = m->warp * device_mma_warps(t);
     int64_t copies = t->wide > 1 ? (t->bm + t->bn) * t->chunk / (threads * t->wide) : 0;
+    int64_t parts = t->group ? 0 : part_regs(t, MATRIX_A, t->tm) + part_regs(t, MATRIX_B, t->tn);
 
-    return (t->tm * t->tn + (t->group ? 0 : (t->tm + t->tn) * 8)) / m->warp + DEVICE_OTHER_REGS +
-           (t->group ? COPY * copies : 0) + (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
+    return (t->tm * t->tn + parts) / m->warp + DEVICE_OTHER_REGS +
+           (t->group  ? COPY * copies
+            : t->held ? copies * WARP_BYTES / SUM
+                      : 0) +
+           (t->keeps_m ? copy_regs(t, t->bm, threads) : 0) +
            (t->keeps_n ? copy_regs(t, t->bn, threads) : 0);
 }
 
@@ -117,9 +154,9 @@ static double moved_bytes(double bytes, double together)
  * memory, twice; and a wait for each round of loads of what is added. */
 static double store_part(const Machine *m, const DeviceTile *t, double held)
 {
-    double cells = (double)(t->bm * t->bn), own = (double)(t->tm * t->tn / LANES);
-    double run = t->run ? (double)t->run : 1, together = fmin(run, COLUMNS), shared = 0;
-    double waits = own / PAIR * m->unit_wait / NEXT;
+    double cells = (double)(t->bm * t->bn), own = (double)(t->tm * t->tn / lanes(t));
+    double run = t->run ? (double)t->run : 1, together = fmin(run, (double)device_unit_columns(t));
+    double shared = 0, waits = own / warp_own(t->unit->warp, MATRIX_C, 1) * m->unit_wait / NEXT;
 
     if (t->staged) {
         together = fmin(run, (double)t->bn);
@@ -135,7 +172,8 @@ static double store_part(const Machine *m, const DeviceTile *t, double held)
 /* Products of two chunks are on their way (passes/tir/software_pipeline.c). */
 static bool goes_on(const Machine *m, const DeviceTile *t)
 {
-    return t->group && !t->keeps_m && !t->keeps_n && t->stages >= limit_gpu_stages_apart(m);
+    return t->group && !t->keeps_m && !t->keeps_n && !t->held &&
+           t->stages >= limit_gpu_stages_apart(m);
 }
 
 /* From one chunk to the next.  What passes registers is on its way while one chunk is multiplied,
@@ -149,7 +187,7 @@ static double chunk_cycles(const Machine *m, const DeviceTile *t, double all, do
         own += GROUP_WAIT;
     if (t->stages < 2)
         return device_chunk_cycles(false, wait, all, own);
-    wait /= t->keeps_m || t->keeps_n ? 1 : (double)(t->stages - (go_on ? 2 : 1));
+    wait /= t->keeps_m || t->keeps_n || t->held ? 1 : (double)(t->stages - (go_on ? 2 : 1));
     return device_chunk_cycles(true, wait, all, own) + wait / DEVICE_AMONG_EQUALS;
 }
 
@@ -183,10 +221,11 @@ double device_mma_cycles(const Machine *m, const DeviceTile *t)
     /* Each scheduler of a core has a part of the matrix unit, which a block with fewer warps than
      * there are of these leaves idle. */
     double own = fmax(step, unit * fmax(1, (double)(m->unit_issue / m->warp) / warps));
-    double loads = (double)(t->tm + t->tn) / ROWS;
-    double products = (double)(t->tm * t->tn) / (ROWS * COLUMNS);
+    double loads = (double)(t->tm + t->tn) / (double)device_unit_rows(t);
+    double products =
+        (double)(t->tm * t->tn) / (double)(device_unit_rows(t) * device_unit_columns(t));
     double taken = t->group ? 0 : products + loads;
-    own = fmax(own, alone * (copies / threads + taken * bytes / STEPS));
+    own = fmax(own, alone * (copies / threads + taken / (double)t->unit->extent[2]));
     double chunk = chunk_cycles(m, t, held * step * (double)t->chunk, own * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
     return ceil(here / held) *

@@ -10,6 +10,18 @@
 
 enum { SMALL_L1 = 32768, SMALL_L2 = 262144 };
 
+/* It has instructions of warps for products of f16. */
+static bool multiplies_halves(const Target *t)
+{
+    static const IntrinId units[] = {INTRIN_MMA_F16, INTRIN_MFMA_F16, INTRIN_WMMA3_F16,
+                                     INTRIN_WMMA4_F16};
+
+    for (uint32_t i = 0; i < COUNT(units); i++)
+        if (t->intrin_ops[units[i]])
+            return true;
+    return false;
+}
+
 static const struct {
     const char *arch, *name;
     Machine     m; /* 0: not known */

@@ -389,7 +389,9 @@ typedef struct {
     int64_t window;    /* steps of the windows whose cells the rows' panel has; 0: it has none */
     int64_t groups;    /* of threads: each has the whole tile and a part of every chunk; 0: one */
     bool    keeps_m, keeps_n; /* of either panel, what is copied passes registers, one by one */
-    bool    group;  /* four warps multiply 64 rows together, out of shared memory (wgmma) */
+    const Intrin *unit;       /* the instruction of warps that makes it; NULL: threads multiply */
+    bool          group; /* four warps multiply 64 rows together, out of shared memory (wgmma) */
+    bool          held;  /* what is copied 16 bytes at a time passes registers, too */
     int64_t staged; /* cells that a thread has side by side of sums that went through shared memory;
                        0: it stores its own */
     int64_t run;    /* cells of the result that lie side by side along columns; 0: not known */
@@ -455,9 +457,10 @@ double device_state_cycles(const Machine *m, const DeviceState *z, int64_t threa
  * threads has `rows` of them and takes the keys by chunks, tm by tn scores of a thread, `part`
  * steps of a sum at a time from shared memory. */
 typedef struct {
-    int64_t heads, m, n, k, e;
-    int64_t rows, chunk, tm, tn, part;
-    int64_t bytes; /* of a number */
+    int64_t       heads, m, n, k, e;
+    int64_t       rows, chunk, tm, tn, part;
+    int64_t       bytes; /* of a number */
+    const Intrin *unit;  /* the instruction of warps that may make it; NULL: none */
 } DeviceAttention;
 /* Columns of the result that a thread has, a quad at a time, and of all threads together. */
 int64_t device_attention_columns(const Machine *m, const DeviceAttention *a);
@@ -475,6 +478,8 @@ DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a);
 /* A tile by instructions of warps, each of which has tm rows of tn columns: how many they are,
  * bytes of shared memory, registers of a thread, cycles. */
 int64_t device_mma_warps(const DeviceTile *t);
+int64_t device_unit_rows(const DeviceTile *t); /* of an instruction */
+int64_t device_unit_columns(const DeviceTile *t);
 /* A tile of four warps' instructions: warps above each other, a line of the sum at a time. */
 bool    device_mma_fits(const DeviceTile *t);
 int64_t device_mma_bytes(const Machine *m, const DeviceTile *t);
@@ -484,6 +489,8 @@ double  device_mma_cycles(const Machine *m, const DeviceTile *t);
  * cannot), and of how many places it takes such cells before it stores them. */
 int64_t device_mma_staged(const DeviceTile *t);
 int64_t device_mma_places(const DeviceTile *t);
+/* By so many numbers such sums' rows are longer than a multiple of the banks. */
+int64_t device_mma_apart(const DeviceTile *t);
 
 /* ---- placement.c ------------------------------------------------------------------------------ */
 

@@ -230,7 +230,7 @@ static const Func *prepared(const ClikeProgram *p, const Func *f)
 
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
     if (!p->vectors)
-        f = plain_scalars(c, f);
+        f = plain_scalars(c, f, WORD);
     return clike_drop_unread(c, plain_halves(c, f));
 }
 

@@ -11,7 +11,7 @@
 #include "backends/common/plain.h"
 #include "ir/tir/intrin.h"
 
-enum { BORDER = 16, WORD = 4 };
+enum { BORDER = 16 };
 
 bool is_async_copy(const Prim *p)
 {

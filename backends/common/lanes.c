@@ -7,8 +7,6 @@
  * array of its own. */
 #include "backends/common/plain.h"
 
-enum { WORD = 4 }; /* bytes */
-
 typedef struct {
     Ctx          *c;
     const Idx    *lane;   /* a loop's variable, or a number */
@@ -110,8 +108,8 @@ static const Stmt *all_lanes(Lanes *v, const Buffer *b, const Idx *at, const Pri
     return stmt_seq(c, n, each);
 }
 
-/* Numbers of a word that shared memory gets at once: as they lie, or one by one. */
-static bool is_word(Ctx *c, const Prim *p)
+/* Numbers that shared memory gets at once: as they lie, or one by one. */
+static bool comes_at_once(Ctx *c, const Prim *p)
 {
     switch ((int)p->kind) {
     case PRIM_INT:
@@ -120,29 +118,42 @@ static bool is_word(Ctx *c, const Prim *p)
     case PRIM_VEC: return true;
     case PRIM_LOAD:
         return !p->u.load.mask &&
-               (!p->u.load.n || is_on_border(c, p->u.load.buffer, p->u.load.index, WORD));
+               (!p->u.load.n ||
+                is_on_border(c, p->u.load.buffer, p->u.load.index, dtype_bytes(p->dtype)));
     case PRIM_SELECT:
-        return p->kids[0]->dtype.lanes == 1 && is_word(c, p->kids[1]) && is_word(c, p->kids[2]);
+        return p->kids[0]->dtype.lanes == 1 && comes_at_once(c, p->kids[1]) &&
+               comes_at_once(c, p->kids[2]);
     }
     return false;
 }
 
-static bool fills_word(Ctx *c, const StoreData *d)
+/* A store to shared memory, or from there, of a word or so many bytes at most, which lie on their
+ * border. */
+static bool moves_at_once(Ctx *c, const StoreData *d, uint32_t most)
 {
-    return d->buffer->scope == SCOPE_SHARED && d->value->dtype.lanes > 1 &&
-           dtype_bytes(d->value->dtype) == WORD && !dtype_is_bool(d->value->dtype) && !d->mask &&
-           is_on_border(c, d->buffer, d->index, WORD);
+    const uint32_t bytes = dtype_bytes(d->value->dtype);
+    const Prim    *v = d->value;
+
+    if (bytes < WORD || bytes > most || bytes & (bytes - 1) || dtype_is_bool(v->dtype) || d->mask)
+        return false;
+    if (d->buffer->scope == SCOPE_SHARED)
+        return is_on_border(c, d->buffer, d->index, bytes);
+    return most > WORD && v->kind == PRIM_LOAD && v->u.load.buffer->scope == SCOPE_SHARED &&
+           comes_at_once(c, v);
 }
 
-/* The store as that of a word, what is computed lane by lane too; NULL: a lane is not known so. */
-static const Stmt *word_stmt(Lanes *v, const Stmt *s)
+/* The store as that of a vector, what a word holds computed lane by lane too; NULL: a lane is not
+ * known so. */
+static const Stmt *store_at_once(Lanes *v, const Stmt *s)
 {
     const StoreData *d = &s->u.store;
     const Prim      *lane[WORD];
     uint16_t         n = d->value->dtype.lanes;
 
-    if (is_word(v->c, d->value))
+    if (comes_at_once(v->c, d->value))
         return s;
+    if (dtype_bytes(d->value->dtype) > WORD)
+        return NULL;
     v->alike = true;
     for (uint16_t i = 0; i < n; i++) {
         v->lane = idx_const(v->c->arith, i);
@@ -159,15 +170,15 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
     Lanes            v = {.c = c};
     const Idx       *zero = idx_const(c->arith, 0);
 
-    (void)user, (void)was;
+    (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
         d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN)
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];
-    const Stmt *word = fills_word(c, d) ? word_stmt(&v, now) : NULL;
-    if (word)
-        return word;
+    const Stmt *once = moves_at_once(c, d, *(const uint32_t *)user) ? store_at_once(&v, now) : NULL;
+    if (once)
+        return once;
     const Stmt *s = all_lanes(&v, d->buffer, d->index[0], d->value, d->mask);
     if (!v.overlaps)
         return s;
@@ -180,9 +191,9 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
     return stmt_alloc(c, held, stmt_seq(c, 2, both));
 }
 
-const Func *plain_scalars(Ctx *c, const Func *f)
+const Func *plain_scalars(Ctx *c, const Func *f, uint32_t most)
 {
-    TirMap m = {.stmt = scalar_stmt};
+    TirMap m = {.user = &most, .stmt = scalar_stmt};
 
     return func_with_body(c, f, stmt_map(c, f->body, &m));
 }

@@ -7,8 +7,10 @@
 /* Arithmetic on floats of 16 bits as that of f32 (halves.c). */
 const Func *plain_halves(Ctx *c, const Func *f);
 
-/* Stores of vectors as loops over their lanes (lanes.c). */
-const Func *plain_scalars(Ctx *c, const Func *f);
+/* Stores of vectors as loops over their lanes, but for words of what a block shares, or moves there
+ * and from there of so many bytes at most (lanes.c). */
+enum { WORD = 4 };
+const Func *plain_scalars(Ctx *c, const Func *f, uint32_t most);
 
 /* Instructions that the device has not as single operations (instruction.c): of those that stay,
  * copies are between memory and what a block shares, and go on beside what follows them until a

@@ -183,8 +183,7 @@ static LLVMValueRef loop_id(Gen *g, bool plain)
 
 static void mark_loop(Gen *g, LLVMValueRef branch, const Stmt *s)
 {
-    LLVMValueRef id =
-        gen_is_kernel(g) ? gen_kernel_loop(g, s->u.loop.rounds) : loop_id(g, is_plain(s->kids[0]));
+    LLVMValueRef id = gen_is_kernel(g) ? gen_kernel_loop(g, s) : loop_id(g, is_plain(s->kids[0]));
 
     if (id)
         LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9), id);

@@ -13,7 +13,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3 };
+enum { SPACE_GLOBAL = 1, SPACE_SHARED = 3, MOVED = 16 }; /* ; bytes of a thread at once */
 
 /* What GPUs have in the words of LLVM; by Arch. */
 static const struct {
@@ -82,17 +82,21 @@ void gen_bound(Gen *g, const Stmt *s)
     LLVMPositionBuilderAtEnd(g->b, done);
 }
 
-LLVMValueRef gen_kernel_loop(Gen *g, uint32_t rounds)
+/* Loops that are marked are unrolled, others where LLVM finds it worth it, but not those whose
+ * rounds meet: with the chunks of a product side by side all their copies would be begun at once.
+ */
+LLVMValueRef gen_kernel_loop(Gen *g, const Stmt *s)
 {
-    LLVMMetadataRef self, count[2], parts[2], node;
+    const uint32_t  rounds = s->u.loop.rounds;
+    const char     *how = rounds ? "llvm.loop.unroll.count" : "llvm.loop.unroll.disable";
+    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word[2], parts[2], node;
 
-    if (!rounds)
+    if (!rounds && !stmt_has_barrier(s))
         return NULL;
-    self = LLVMTemporaryMDNode(g->lc, NULL, 0);
-    count[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.count", 22);
-    count[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
+    word[0] = LLVMMDStringInContext2(g->lc, how, strlen(how));
+    word[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
     parts[0] = self;
-    parts[1] = LLVMMDNodeInContext2(g->lc, count, 2);
+    parts[1] = LLVMMDNodeInContext2(g->lc, word, rounds ? 2 : 1);
     node = LLVMMDNodeInContext2(g->lc, parts, 2);
     LLVMMetadataReplaceAllUsesWith(self, node);
     return LLVMMetadataAsValue(g->lc, node);
@@ -278,7 +282,8 @@ bool gen_kernel(Gen *g, const Func *f)
 {
     uint32_t errors = diag_errors(g->c->diags), n = 0;
 
-    f = plain_scalars(g->c, plain_instructions(g->c, f, has_instruction, &(Kernel){g, f}));
+    f = plain_instructions(g->c, f, has_instruction, &(Kernel){g, f});
+    f = plain_scalars(g->c, f, MOVED);
     f = plain_wide(g->c, plain_loads(g->c, f, has_vector, NULL), has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);

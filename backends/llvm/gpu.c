@@ -2,8 +2,8 @@
  *
  * The text is all that code depends on beside the GPU and LLVM, so it is what the cache goes by,
  * and it is compiled in a context of its own, by any thread.  Schedules have arranged the loops:
- * LLVM unrolls what they marked and hoists what stands still; unrolling more, as LLVM's own -O3
- * does, makes kernels spill. */
+ * LLVM unrolls what they marked and what is small, and hoists what stands still; unrolling more, as
+ * LLVM's own -O3 does, makes kernels spill. */
 #include "backends/common/device.h"
 #include "backends/llvm/llvm.h"
 
@@ -17,7 +17,7 @@
 enum { FIRST_DOT = 61, FIRST_WARP = 80 }; /* sm_61, sm_80 */
 
 static const AmdGpu gpus[] = {
-#define GPU(name, warp, dot) {name, warp, dot},
+#define GPU(name, warp, caps) {name, warp, caps},
 #include "backends/llvm/gpu.def"
 #undef GPU
     {0},
@@ -51,6 +51,11 @@ void gpu_functions(Ctx *c, Target *t, Arch arch)
     for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
         caps &= gpu_caps(arch, gpu); /* one text for all */
     set_intrin_ops(t, arch, caps);
+    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
+        const Intrin *row = intrin_of(c, (IntrinId)id);
+        if (row->warp && t->warp != warp_threads(row->warp))
+            t->intrin_ops[id] = 0;
+    }
 }
 
 bool llvm_kernel(Ctx *c, const char *triple, const char *gpu, const Func *f, StrBuf *out)

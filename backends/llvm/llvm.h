@@ -16,7 +16,7 @@
  *   codegen_pack.c  results rounded to bytes
  *   codegen_lookup.c  bytes from tables of 256; lookup.def: which writes them, and where
  *   codegen_intrin.c  instructions of ir/tir/intrin.def; intrin.def: which writes each, and where
- *   write_x86.c, write_arm.c, write_nvptx.c  how
+ *   write_x86.c, write_arm.c, write_nvptx.c, write_amdgpu.c  how
  *   codegen_weave.c  long formulas of neighbouring stores by turns
  *   codegen_record.c  what host functions have: structs, symbols, calls by address, data
  *   codegen_kernel.c  kernels of GPUs
@@ -76,6 +76,12 @@ enum {
     CAP_DQ = 1 << 21,
     CAP_VL = 1 << 22,
     CAP_DOT_SIGNS = 1 << 23, /* amdgpu: dot products of bytes, each side signed or not */
+    CAP_MFMA = 1 << 24,      /* .. products of warps of 64, of f16 and f32 */
+    CAP_MFMA_BF16 = 1 << 25, /* .. of bf16, 16 steps */
+    CAP_MFMA_K16 = 1 << 26,  /* .. of bytes, 16 steps or 32 */
+    CAP_MFMA_K32 = 1 << 27,
+    CAP_WMMA3 = 1 << 28, /* .. of warps of 32, as RDNA 3 has them, or RDNA 4 */
+    CAP_WMMA4 = 1 << 29,
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
@@ -321,8 +327,8 @@ const char *gen_prelude(Arch arch); /* IR that modules of kernels begin with; NU
 bool gen_kernel(Gen *g, const Func *f);
 void gen_kernel_seq(Gen *g, const Stmt *s);
 void gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
-/* Metadata of a loop that is to be unrolled by so many rounds; NULL: LLVM decides. */
-LLVMValueRef gen_kernel_loop(Gen *g, uint32_t rounds);
+/* Metadata of a loop: to be unrolled by its rounds, or not; NULL: LLVM decides. */
+LLVMValueRef gen_kernel_loop(Gen *g, const Stmt *s);
 void         gen_barrier(Gen *g);
 LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name);
 LLVMValueRef gen_placed(Gen *g, const Buffer *b); /* one with a place in the block's memory */

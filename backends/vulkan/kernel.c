@@ -408,7 +408,7 @@ bool vulkan_function(Spirv *s, const Func *f)
     uint32_t function = spv_id(s), start = spv_id(s);
 
     s->floats = 0;
-    f = plain_halves(c, plain_scalars(c, intrins_expand(c, f)));
+    f = plain_halves(c, plain_scalars(c, intrins_expand(c, f), WORD));
     f = plain_wide(c, plain_loads(c, f, has_vector, NULL), has_vector, NULL);
     Gen g = {.s = s,
              .c = c,

@@ -178,7 +178,9 @@ static void add_to_sum(Eval *e, uint8_t *at, double product)
 void products_start(Eval *e, const StoreData *d, uint32_t first)
 {
     const Prim    *p = d->value;
-    const uint32_t units = p->dtype.lanes / UNIT_NUMBERS, steps = (uint32_t)p->u.intrin->extent[2];
+    const Intrin  *row = p->u.intrin;
+    const uint32_t units = p->dtype.lanes / UNIT_NUMBERS, steps = (uint32_t)row->extent[2];
+    const uint32_t warp = warp_threads(row->warp), columns = row->warp->x;
     double         a[GROUP_ROWS * GROUP_LINE / 2], b[8 * GROUP_UNITS * GROUP_LINE / 2];
 
     read_side(e, p->kids[0], first, GROUP_ROWS, a);
@@ -186,9 +188,9 @@ void products_start(Eval *e, const StoreData *d, uint32_t first)
     for (uint32_t t = 0; t < GROUP_THREADS && !e->bad; t++) {
         launch_enter(e, first + t);
         for (uint32_t k = 0; k < p->dtype.lanes; k++) {
-            uint32_t in = t % WARP_THREADS, e4 = k % UNIT_NUMBERS;
-            uint32_t i = t / WARP_THREADS * 16 + in / WARP_COLUMNS + 8 * (e4 / 2);
-            uint32_t j = k / UNIT_NUMBERS * 8 + 2 * (in % WARP_COLUMNS) + e4 % 2;
+            uint32_t in = t % warp, e4 = k % UNIT_NUMBERS;
+            uint32_t i = t / warp * 16 + in / columns + 8 * (e4 / 2);
+            uint32_t j = k / UNIT_NUMBERS * 8 + 2 * (in % columns) + e4 % 2;
             uint8_t *at = eval_address(e, d->buffer, d->index, d->member, k);
             double   sum = 0;
             if (!at)

@@ -315,42 +315,44 @@ static void barrier(Eval *e, const bool *on)
 /* ---- instructions of a warp ---------------------------------------------------------------------- */
 
 /* What each thread of the warp that begins with `first` has for p. */
-static void warp_value(Eval *e, const Prim *p, uint32_t first, uint8_t (*out)[WARP_BYTES])
+static void warp_value(Eval *e, const Prim *p, uint32_t first, uint32_t threads,
+                       uint8_t (*out)[WARP_PART])
 {
     const DType t = dtype_lanes(p->dtype, 1);
-    uint8_t part[INTRIN_OPERANDS][WARP_THREADS][WARP_BYTES], (*kid[INTRIN_OPERANDS])[WARP_BYTES];
+    uint8_t     part[INTRIN_OPERANDS][WARP_MOST][WARP_PART], (*kid[INTRIN_OPERANDS])[WARP_PART];
 
     if (p->kind == PRIM_INTRIN && p->u.intrin->warp) {
         for (uint32_t i = 0; i < p->nkids; i++)
-            warp_value(e, p->kids[i], first, kid[i] = part[i]);
+            warp_value(e, p->kids[i], first, threads, kid[i] = part[i]);
         warp_compute(p->u.intrin, kid, out);
         return;
     }
-    for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
+    for (uint32_t i = 0; i < threads && !e->bad; i++) {
         launch_enter(e, first + i);
-        for (uint32_t k = 0; k < p->dtype.lanes && dtype_bytes(p->dtype) <= WARP_BYTES; k++)
+        for (uint32_t k = 0; k < p->dtype.lanes && dtype_bytes(p->dtype) <= WARP_PART; k++)
             scalar_put(t, out[i] + k * dtype_bytes(t), eval_prim(e, p, k));
     }
 }
 
 static void warp_store(Eval *e, const StoreData *d, const bool *on)
 {
-    const DType   t = dtype_lanes(d->value->dtype, 1);
-    const Launch *x = e->launch;
-    uint8_t       value[WARP_THREADS][WARP_BYTES] = {{0}};
+    const DType    t = dtype_lanes(d->value->dtype, 1);
+    const uint32_t threads = warp_threads(d->value->u.intrin->warp);
+    const Launch  *x = e->launch;
+    uint8_t        value[WARP_MOST][WARP_PART] = {{0}};
 
-    for (uint32_t first = 0; first < x->n && !e->bad; first += WARP_THREADS) {
+    for (uint32_t first = 0; first < x->n && !e->bad; first += threads) {
         uint32_t here = 0;
-        for (uint32_t i = first; i < first + WARP_THREADS && i < x->n; i++)
+        for (uint32_t i = first; i < first + threads && i < x->n; i++)
             here += on[i] && !x->threads[i].left;
         if (!here)
             continue;
-        if (here < WARP_THREADS) {
+        if (here < threads) {
             eval_fail(e, "%s, which only some threads of a warp come to", d->value->u.intrin->text);
             return;
         }
-        warp_value(e, d->value, first, value);
-        for (uint32_t i = 0; i < WARP_THREADS && !e->bad; i++) {
+        warp_value(e, d->value, first, threads, value);
+        for (uint32_t i = 0; i < threads && !e->bad; i++) {
             launch_enter(e, first + i);
             for (uint32_t k = 0; k < d->value->dtype.lanes; k++) {
                 e->lanes[k] = scalar_get(t, value[i] + k * dtype_bytes(t));

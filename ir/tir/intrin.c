@@ -20,10 +20,11 @@ struct Intrins {
 static const struct {
     const char *text, *te;
     bool        warp, group;
+    LayoutId    layout;
 } rows[INTRIN_COUNT] = {
-#define INTRIN(id, text, te) {text, te, false, false},
-#define WARP(id, text, te) {text, te, true, false},
-#define GROUP(id, text, te) {text, te, true, true},
+#define INTRIN(id, text, te) {text, te, false, false, 0},
+#define WARP(id, text, layout, te) {text, te, true, false, LAYOUT_##layout},
+#define GROUP(id, text, te) {text, te, true, true, LAYOUT_NVIDIA},
 #include "ir/tir/intrin.def"
 #undef INTRIN
 };
@@ -101,7 +102,7 @@ static void describe(Ctx *c, IntrinId id, Intrin *row)
                     .text = rows[id].text,
                     .result = box_of(t->buffer),
                     .sums = t->kind == TENSOR_REDUCE,
-                    .warp = rows[id].warp,
+                    .warp = rows[id].warp ? warp_layout(rows[id].layout) : NULL,
                     .group = rows[id].group,
                     .naxis = t->naxis,
                     .nreduce = t->nreduce,
@@ -212,7 +213,7 @@ static uint32_t units_of(const Intrin *row, const Prim *const *kids)
     return units;
 }
 
-/* A thread's parts: words of the operands, numbers of the result; of ldmatrix a row. */
+/* A thread's parts: pieces of the operands, numbers of the result; of ldmatrix a row. */
 static bool warp_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
 {
     if (n != row->n)
@@ -220,12 +221,12 @@ static bool warp_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
     if (!row->sums)
         return dtype_bytes(kids[0]->dtype) == WARP_BYTES;
     for (uint32_t i = 0; i + 1 < n; i++)
-        if (!same_element(kids[i]->dtype, DT_U32) ||
-            dtype_bytes(kids[i]->dtype) * WARP_THREADS !=
-                row->operand[i].cells * dtype_bytes(row->operand[i].dtype))
+        if (!same_element(kids[i]->dtype, row->warp->ldmatrix ? DT_U32 : row->operand[i].dtype) ||
+            dtype_bytes(kids[i]->dtype) !=
+                warp_pieces(row->warp, (Matrix)i) * warp_piece_bytes(row, (Matrix)i))
             return false;
     return same_element(kids[n - 1]->dtype, row->result.dtype) &&
-           kids[n - 1]->dtype.lanes * WARP_THREADS == row->result.cells;
+           kids[n - 1]->dtype.lanes == warp_pieces(row->warp, MATRIX_C);
 }
 
 /* Where both sides begin in shared memory, 16 bytes of them; numbers of so many units. */
@@ -270,7 +271,7 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids)
         BUG("operands of %s", row->text);
     p.dtype = dtype_lanes(row->result.dtype,
                           (uint16_t)(row->group  ? kids[row->n - 1]->dtype.lanes
-                                     : row->warp ? row->result.cells / WARP_THREADS
+                                     : row->warp ? row->result.cells / warp_threads(row->warp)
                                                  : row->result.cells * units_of(row, kids)));
     return prim_node(c, &p);
 }

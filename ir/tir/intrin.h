@@ -25,9 +25,11 @@ struct Intrin {
     uint32_t    n; /* operands; of a sum the last is what the result held */
     IntrinBox   operand[INTRIN_OPERANDS], result;
     bool        sums;
-    bool        warp;           /* all threads of a warp compute it together, .. */
-    bool        group;          /* .. of four warps */
-    uint32_t    naxis, nreduce; /* the result's axes, and behind them those of the sum */
+    /* All threads of a warp compute it together, each with such parts; NULL: a thread does alone.
+     */
+    const struct WarpLayout *warp;
+    bool                     group; /* .. of four warps */
+    uint32_t    naxis, nreduce;     /* the result's axes, and behind them those of the sum */
     int64_t     extent[INTRIN_AXES];
     const Prim *step; /* the value of a cell, of a sum after one step */
 };
@@ -59,19 +61,51 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids);
 const Prim *intrin_expand(Ctx *c, const Prim *p);
 const Func *intrins_expand(Ctx *c, const Func *f);
 
-/* ---- warp.c: instructions that the threads of a warp compute together ---------------------------- */
+/* ---- fragment.c: what the threads of a warp have of an instruction's matrices --------------------- */
 
-enum { WARP_THREADS = 32, WARP_COLUMNS = 4, WARP_BYTES = 16 }; /* ; of a kid or a result, at most */
+enum {
+    WARP_BYTES = 16, /* of an access */
+    WARP_MOST = 64,  /* threads of a warp */
+    WARP_PART = 32   /* bytes that a thread has of a matrix, at most */
+};
+
+/* A digit of the number of a row, column or piece: from / over % size, of the thread's place along
+ * x or y or of the number of its own piece. */
+typedef enum { BY_X, BY_Y, OWN } WarpFrom;
+typedef struct {
+    uint8_t from, over, size;
+} WarpDigit;
+/* Rows of a and columns of b by pieces of the sum; rows of the result by columns. */
+typedef enum { MATRIX_A, MATRIX_B, MATRIX_C, MATRICES } Matrix;
+typedef struct WarpLayout {
+    uint8_t   x, y;               /* threads */
+    bool      ldmatrix;           /* operands are words, which that instruction hands out */
+    WarpDigit of[MATRICES][2][2]; /* of either coordinate, the first counts more */
+} WarpLayout;
+typedef enum { LAYOUT_NVIDIA, LAYOUT_CDNA, LAYOUT_RDNA3, LAYOUT_RDNA4 } LayoutId;
+
+const WarpLayout *warp_layout(LayoutId id);
+uint32_t          warp_threads(const WarpLayout *l);
+/* How many values a coordinate has (0: rows of a and of the result, columns of b); how many of them
+ * a thread's own pieces have; how many pieces it has; bytes of an operand's. */
+uint32_t warp_side(const WarpLayout *l, Matrix m, uint32_t coordinate);
+uint32_t warp_own(const WarpLayout *l, Matrix m, uint32_t coordinate);
+uint32_t warp_pieces(const WarpLayout *l, Matrix m);
+uint32_t warp_piece_bytes(const Intrin *row, Matrix m);
+/* What the threads get for what they give: kid[k][t] is what thread t has for operand k. */
+void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_PART], uint8_t (*out)[WARP_PART]);
+
+/* ---- warp.c: nests that the threads of a warp compute together ------------------------------------ */
 
 bool is_warp_store(const Stmt *s);
 /* A nest whose tiles are such products: the loops that count tiles, outermost first, and the three
- * that are a thread's part of one: of 2 rows, of 2 columns, of the sum. */
+ * that are a thread's part of one: of its rows, of its columns (NULL: it has one), of the sum. */
 typedef struct {
     const Intrin   *row;
     uint32_t        ntiles;
     const LoopData *tile[INTRIN_AXES], *part[3];
     bool            of_a[INTRIN_AXES]; /* a tile of other rows, not of other columns */
-    const Atom     *x, *y;             /* threadIdx.x of 4, threadIdx.y of 8 */
+    const Atom     *x, *y;             /* threadIdx.x, threadIdx.y: a warp's */
     const Atom     *z;                 /* threadIdx.z, of which four are a group; or NULL */
     const Prim     *a, *b;             /* loads of shared memory */
 } WarpMatch;
@@ -79,16 +113,14 @@ typedef struct {
 bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint32_t nloops,
                 const LoopData *const *loops, const StoreData *store, WarpMatch *out);
 /* The nest as loads of the operands' parts and products; NULL: operands do not lie on borders of 16
- * bytes. */
+ * bytes, or of a piece. */
 const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store);
-/* What the threads get for what they give: kid[k][t] is what thread t has for operand k. */
-void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_BYTES], uint8_t (*out)[WARP_BYTES]);
 
 /* ---- group.c: instructions of four warps -------------------------------------------------------- */
 
 enum {
     GROUP_WARPS = 4,
-    GROUP_THREADS = GROUP_WARPS * WARP_THREADS,
+    GROUP_THREADS = 128,
     GROUP_ROWS = 64,     /* of an instruction */
     GROUP_UNITS = 32,    /* of 8 columns, at most */
     GROUP_LINE = 128,    /* bytes of a row of either side, .. */

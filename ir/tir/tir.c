@@ -20,6 +20,16 @@ static Stmt *stmt_new(Ctx *c, StmtKind kind, uint32_t n, const Stmt *const *kids
     return s;
 }
 
+bool stmt_has_barrier(const Stmt *s)
+{
+    if (s->kind == STMT_BARRIER)
+        return true;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (stmt_has_barrier(s->kids[i]))
+            return true;
+    return false;
+}
+
 bool stmt_is_empty(const Stmt *s)
 {
     return s->kind == STMT_SEQ && s->nkids == 0;

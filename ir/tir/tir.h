@@ -381,6 +381,7 @@ const Stmt *stmt_return(Ctx *c, const Prim *value); /* NULL: no result */
 const Stmt *stmt_fail(Ctx *c, int32_t code);
 const Stmt *stmt_with_kids(Ctx *c, const Stmt *s, const Stmt *const *kids);
 bool        stmt_is_empty(const Stmt *s);
+bool        stmt_has_barrier(const Stmt *s); /* s itself, or inside it */
 /* No loop in s stays one: all are written out, by a mark, or by a device's compiler, as a hint says
  * or since their rounds, together, are `few`; and that is no more than such compilers write out. */
 bool stmt_is_written_out(const Stmt *s, int64_t few);

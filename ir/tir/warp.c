@@ -1,94 +1,27 @@
-/* Instructions of a warp: which part of a product each of its threads has, and nests that are such
- * products.
+/* Nests that are products by instructions of a warp, and these instructions.
  *
  *     for mi < 2 { for nj < 4 { for i < 2 { for j < 2 { for k < 16 reduce {
  *       %c[mi, nj, i, j] += f32(%a.shared[mi, i, %y, k]) * f32(%b.shared[nj, %x, j, k])
  *       ->  %a.part[4*mi : 4] = ldmatrix4(%a.shared[.. : 8])      %b.part[2*nj : 2] = ldmatrix2(..)
  *           %c[.. : 4] = mma_f16(%a.part[4*mi : 4], %b.part[2*nj : 2], %c[.. : 4])
  *
- * A warp's threads are 4 * y + x, with x < 4 and y < 8.  Rows of an operand are words of 32 bits,
- * eight of them for the steps of one instruction.  As the PTX manual has it (mma.m16n8k16 and its
- * kin), a thread has
+ * Thread (x, y) sums the cells that are its own part of the result (fragment.c), so such a nest
+ * computes what the instruction does: the data of a depend on y alone, those of b on x alone, and
+ * all lie in shared memory.  What a thread passes to the instruction it does not sum itself, which
+ * is why the loads are of other cells than the nest's.
  *
- *     of the result    numbers e < 4: row y + 8 * (e / 2), column 2 * x + e % 2
- *     of a (16 rows)   words w < 4: row y + 8 * (w % 2), word x + 4 * (w / 2)
- *     of b (8 columns) words w < 2: column y, word x + 4 * w
+ * Operands come by ldmatrix where the layout has words: thread t = 4 * y + x gives the address of
+ * row t % 8 of the matrix t / 8, of 8 rows of four words, and gets word x of row y of each.  Else a
+ * thread loads its own pieces:
  *
- * and with ldmatrix thread t gives the address of row t % 8 of the matrix t / 8, of 8 rows of four
- * words, and gets word x of row y of each.
- *
- * So a nest in which thread (x, y) sums the cells of its own part computes what the instruction
- * does: the data of a depend on y alone, those of b on x alone, and all lie in shared memory.  What
- * a thread passes to the instruction it does not sum itself, which is why the loads are of other
- * cells than the nest's. */
+ *     %a.part[4*mi : 4] = %a.shared[16*mi + %x, 4*%y : 4]
+ */
 #include "ir/tir/intrin.h"
-
-#include <string.h>
-
-enum { MATRIX_ROWS = 8, PARTS_A = 4, PARTS_B = 2 };
 
 bool is_warp_store(const Stmt *s)
 {
     return s->kind == STMT_STORE && s->u.store.value->kind == PRIM_INTRIN &&
            s->u.store.value->u.intrin->warp;
-}
-
-/* ---- what it computes ---------------------------------------------------------------------------- */
-
-static void gather_rows(const Intrin *row, uint8_t (*in)[WARP_BYTES], uint8_t (*out)[WARP_BYTES])
-{
-    for (uint32_t t = 0; t < WARP_THREADS; t++)
-        for (uint32_t i = 0; i < row->result.cells / WARP_THREADS; i++)
-            memcpy(out[t] + 4 * i, in[MATRIX_ROWS * i + t / WARP_COLUMNS] + 4 * (t % WARP_COLUMNS),
-                   4);
-}
-
-/* A number of a's row, b's column, by the words that the threads have. */
-static const uint8_t *number(uint8_t (*part)[WARP_BYTES], uint32_t rows, uint32_t at, uint32_t k,
-                             uint32_t bytes)
-{
-    uint32_t word = k * bytes / 4, halves = rows / MATRIX_ROWS;
-    uint32_t t = WARP_COLUMNS * (at % MATRIX_ROWS) + word % WARP_COLUMNS;
-    uint32_t w = at / MATRIX_ROWS + halves * (word / WARP_COLUMNS);
-
-    return part[t] + 4 * w + k * bytes % 4;
-}
-
-static void multiply(const Intrin *row, uint8_t (*const *kid)[WARP_BYTES],
-                     uint8_t (*out)[WARP_BYTES])
-{
-    const DType a = row->operand[0].dtype, b = row->operand[1].dtype, c = row->result.dtype;
-    uint32_t    nk = (uint32_t)row->extent[2];
-
-    for (uint32_t t = 0; t < WARP_THREADS; t++)
-        for (uint32_t e = 0; e < row->result.cells / WARP_THREADS; e++) {
-            uint32_t i = t / WARP_COLUMNS + MATRIX_ROWS * (e / 2),
-                     j = 2 * (t % WARP_COLUMNS) + e % 2;
-            double   real = 0;
-            uint32_t whole = 0;
-
-            for (uint32_t k = 0; k < nk; k++) {
-                const uint8_t *x = number(kid[0], 16, i, k, dtype_bytes(a));
-                const uint8_t *y = number(kid[1], 8, j, k, dtype_bytes(b));
-                if (dtype_is_float(c))
-                    real += dtype_get_f(a, x) * dtype_get_f(b, y);
-                else
-                    whole += (uint32_t)(dtype_get_i(a, x) * dtype_get_i(b, y));
-            }
-            if (dtype_is_float(c))
-                dtype_put_f(c, out[t] + 4 * e, real + dtype_get_f(c, kid[2][t] + 4 * e));
-            else
-                dtype_put_i(c, out[t] + 4 * e,
-                            (int32_t)(whole + (uint32_t)dtype_get_i(c, kid[2][t] + 4 * e)));
-        }
-}
-
-void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_BYTES], uint8_t (*out)[WARP_BYTES])
-{
-    if (row->sums)
-        multiply(row, kid, out);
-    else
-        gather_rows(row, kid[0], out);
 }
 
 /* ---- nests that are such products ---------------------------------------------------------------- */
@@ -134,7 +67,7 @@ static bool find_factors(Ctx *c, const StoreData *store, const Prim **a, const P
 /* Rows depend on y and the first part's loop alone, columns on x and the second's. */
 static bool is_side(const WarpMatch *m, const Prim *p, bool of_a)
 {
-    return !uses(p, of_a ? m->x : m->y) && !uses(p, m->part[of_a]->var);
+    return !uses(p, of_a ? m->x : m->y) && !(m->part[of_a] && uses(p, m->part[of_a]->var));
 }
 
 static bool is_loop_of(const LoopData *l, LoopKind kind, int64_t rounds)
@@ -177,12 +110,20 @@ static bool find_tiles(WarpMatch *m, const StoreData *store, const LoopData *con
     return true;
 }
 
-/* Steps of the sum lie side by side in each 16 bytes of an operand. */
-static bool side_by_side(Ctx *c, const Prim *p, const LoopData *k)
+/* Cells of an operand that a thread loads at once. */
+static int64_t loaded_cells(const Intrin *row, Matrix m)
+{
+    uint32_t bytes = row->warp->ldmatrix ? WARP_BYTES : warp_piece_bytes(row, m);
+
+    return bytes / dtype_bytes(row->operand[m].dtype);
+}
+
+/* Steps of the sum lie side by side in each of so many cells of an operand. */
+static bool side_by_side(Ctx *c, const Prim *p, const LoopData *k, int64_t cells)
 {
     Arith          *A = c->arith;
     const LoadData *l = &p->u.load;
-    int64_t         cells = WARP_BYTES / (int64_t)dtype_bytes(p->dtype), n = k->extent->lo, by;
+    int64_t         n = k->extent->lo, by;
     const Atom *run = atom_var(A, "run", 0, n / cells - 1), *at = atom_var(A, "at", 0, cells - 1);
     const Idx **stride = NEW_ARRAY(c->scratch, const Idx *, l->n + 1);
     const Idx  *first = idx_add(A, k->lo, idx_mulc(A, idx_atom(A, run), cells));
@@ -202,18 +143,31 @@ static bool side_by_side(Ctx *c, const Prim *p, const LoopData *k)
     return apart == idx_atom(A, at);
 }
 
+/* So far apart are a thread's numbers of a row, or of a column. */
+static bool is_own_step(const WarpLayout *l, uint32_t coordinate, int64_t step)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (l->of[MATRIX_C][coordinate][i].from == OWN)
+            return step == l->of[MATRIX_C][coordinate][i].over ||
+                   l->of[MATRIX_C][coordinate][i].size == 1;
+    return true;
+}
+
 /* A thread's numbers of the result lie side by side, and are its own. */
 static bool holds_result(Ctx *c, const WarpMatch *m, const StoreData *store)
 {
     LoadData to = {.buffer = store->buffer, .n = store->n, .index = store->index};
-    int64_t  row, column;
+    int64_t  step;
 
     for (uint32_t d = 0; d < store->n; d++)
         if (idx_uses(store->index[d], m->x) || idx_uses(store->index[d], m->y) ||
             idx_uses(store->index[d], m->part[2]->var))
             return false;
-    return store->buffer->scope != SCOPE_SHARED && intrin_step(c, &to, m->part[0]->var, &row) &&
-           intrin_step(c, &to, m->part[1]->var, &column) && row == 2 && column == 1;
+    for (uint32_t i = 0; i < 2; i++)
+        if (m->part[i] &&
+            (!intrin_step(c, &to, m->part[i]->var, &step) || !is_own_step(m->row->warp, i, step)))
+            return false;
+    return store->buffer->scope != SCOPE_SHARED;
 }
 
 /* Four warps have 16 rows each of an instruction, and all columns; one loop counts instructions,
@@ -238,24 +192,32 @@ static bool is_group(Ctx *c, const WarpMatch *m, const LoopData *z, const StoreD
     return units <= GROUP_UNITS;
 }
 
+/* The innermost loop that is left as one of a thread's parts; of one round there may be none. */
+static bool find_part(WarpMatch *m, const LoopData *const *loops, uint32_t i)
+{
+    const LoopKind kind = i < 2 ? LOOP_SPATIAL : LOOP_REDUCE;
+    const int64_t  rounds = i < 2 ? warp_own(m->row->warp, MATRIX_C, i) : m->row->extent[2];
+
+    if (m->ntiles && is_loop_of(loops[m->ntiles - 1], kind, rounds))
+        m->part[i] = loops[--m->ntiles];
+    return m->part[i] || rounds == 1;
+}
+
 bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint32_t nloops,
                 const LoopData *const *loops, const StoreData *store, WarpMatch *out)
 {
     const LoopData *x = thread[0], *y = thread[1], *z = thread[2];
     const Intrin   *row = intrin_find(c, text, 0, NULL);
 
-    if (!row || !row->warp || !row->sums || nloops < 3 || nloops > INTRIN_AXES || store->mask ||
+    if (!row || !row->warp || !row->sums || nloops > INTRIN_AXES || store->mask ||
         store->value->dtype.lanes != 1 || !dtype_eq(store->value->dtype, row->result.dtype) ||
-        !is_thread_loop(x, WARP_COLUMNS) || !is_thread_loop(y, MATRIX_ROWS))
+        !is_thread_loop(x, row->warp->x) || !is_thread_loop(y, row->warp->y))
         return false;
-    *out = (WarpMatch){
-        .row = row, .ntiles = nloops - 3, .x = x->var, .y = y->var, .z = z ? z->var : NULL};
-    for (uint32_t i = 0; i < 3; i++) {
-        out->part[i] = loops[nloops - 3 + i];
-        if (!is_loop_of(out->part[i], i < 2 ? LOOP_SPATIAL : LOOP_REDUCE,
-                        i < 2 ? 2 : row->extent[2]))
+    *out =
+        (WarpMatch){.row = row, .ntiles = nloops, .x = x->var, .y = y->var, .z = z ? z->var : NULL};
+    for (uint32_t i = 3; i-- > 0;)
+        if (!find_part(out, loops, i))
             return false;
-    }
     if (!find_factors(c, store, &out->a, &out->b))
         return false;
     if (!is_side(out, out->a, true) || !is_side(out, out->b, false)) {
@@ -266,7 +228,8 @@ bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint3
     return is_side(out, out->a, true) && is_side(out, out->b, false) &&
            dtype_eq(out->a->dtype, row->operand[0].dtype) &&
            dtype_eq(out->b->dtype, row->operand[1].dtype) &&
-           side_by_side(c, out->a, out->part[2]) && side_by_side(c, out->b, out->part[2]) &&
+           side_by_side(c, out->a, out->part[2], loaded_cells(row, MATRIX_A)) &&
+           side_by_side(c, out->b, out->part[2], loaded_cells(row, MATRIX_B)) &&
            find_tiles(out, store, loops) && holds_result(c, out, store) &&
            (!row->group || is_group(c, out, z, store));
 }
@@ -322,30 +285,49 @@ static const Idx *part_of(Arith *A, const Idx *x, int64_t over, int64_t modulo, 
     return idx_mulc(A, idx_modc(A, idx_divc(A, x, over), modulo), times);
 }
 
-/* Where this thread's row of 16 bytes begins, of those that ldmatrix hands out: row t % 8 of matrix
- * t / 8; the matrices follow rows first, then the sum.  NULL: not on a border of 16 bytes. */
-static const Prim *row_of(Write *w, const Prim *p, bool of_a)
+/* A coordinate of this thread's piece. */
+static const Idx *coordinate(const Write *w, Matrix of, uint32_t which, uint32_t piece)
 {
-    Ctx             *c = w->c;
-    Arith           *A = c->arith;
-    const WarpMatch *m = w->m;
-    const LoadData  *l = &p->u.load;
-    IdxSubst        *sub = at_tile(w);
-    const Idx       *x = idx_atom(A, m->x), *y = idx_atom(A, m->y), *lin = idx_const(A, 0);
-    const Idx       *row = idx_add(A, x, part_of(A, y, 1, 2, WARP_COLUMNS)); /* t % 8 */
-    const Idx      **at = NEW_ARRAY(c->arena, const Idx *, l->n + 1);
-    const Idx      **stride = NEW_ARRAY(c->scratch, const Idx *, l->n + 1);
-    int64_t          cells = WARP_BYTES / (int64_t)dtype_bytes(p->dtype), by;
+    Arith           *A = w->c->arith;
+    const WarpDigit *digit = w->m->row->warp->of[of][which];
+    const Idx       *by[] = {
+        [BY_X] = idx_atom(A, w->m->x), [BY_Y] = idx_atom(A, w->m->y), [OWN] = idx_const(A, piece)};
+    const Idx *at = idx_const(A, 0);
 
-    if (of_a) {
-        subst_bind(sub, m->y, row);
-        subst_bind(sub, m->part[0]->var, idx_add(A, m->part[0]->lo, part_of(A, y, 2, 2, 1)));
-    } else {
-        subst_bind(sub, m->x, part_of(A, row, 2, WARP_COLUMNS, 1));
-        subst_bind(sub, m->part[1]->var, idx_add(A, m->part[1]->lo, part_of(A, x, 1, 2, 1)));
+    for (uint32_t i = 0; i < 2; i++)
+        at = idx_add(A, idx_mulc(A, at, digit[i].size),
+                     part_of(A, by[digit[i].from], digit[i].over, digit[i].size, 1));
+    return at;
+}
+
+/* In the nest, row or column `at` of an instruction is that of some thread, and in its part. */
+static void bind_line(const Write *w, IdxSubst *sub, uint32_t which, const Idx *at)
+{
+    Arith           *A = w->c->arith;
+    const WarpMatch *m = w->m;
+    const WarpDigit *digit = m->row->warp->of[MATRIX_C][which];
+    const LoopData  *own = m->part[which];
+
+    for (uint32_t i = 0, weight = digit[1].size; i < 2; i++, weight = 1) {
+        const Idx *v = part_of(A, at, weight, digit[i].size, 1);
+        if (digit[i].from == OWN && own)
+            subst_bind(sub, own->var, idx_add(A, own->lo, v));
+        else if (digit[i].from != OWN)
+            subst_bind(sub, digit[i].from == BY_X ? m->x : m->y, v);
     }
-    subst_bind(sub, m->part[2]->var,
-               idx_add(A, m->part[2]->lo, part_of(A, y, of_a ? 4 : 2, 2, cells)));
+}
+
+/* The cells that it loads from there on; NULL: they do not begin on their border. */
+static const Prim *cells_at(Write *w, const Prim *p, IdxSubst *sub, int64_t cells)
+{
+    Ctx            *c = w->c;
+    Arith          *A = c->arith;
+    const LoadData *l = &p->u.load;
+    const Idx     **at = NEW_ARRAY(c->arena, const Idx *, l->n + 1);
+    const Idx     **stride = NEW_ARRAY(c->scratch, const Idx *, l->n + 1);
+    const Idx      *lin = idx_const(A, 0);
+    int64_t         by;
+
     buffer_strides(c, l->buffer, stride);
     for (uint32_t d = 0; d < l->n; d++) {
         at[d] = idx_subst(sub, l->index[d]);
@@ -358,6 +340,49 @@ static const Prim *row_of(Write *w, const Prim *p, bool of_a)
     return prim_loadv(c, l->buffer, at, (uint16_t)cells, NULL);
 }
 
+/* Where this thread's row of 16 bytes begins, of those that ldmatrix hands out: row t % 8 of matrix
+ * t / 8; the matrices follow rows first, then the sum. */
+static const Prim *row_of(Write *w, bool of_a)
+{
+    enum { ROWS = 8 };
+    Arith           *A = w->c->arith;
+    const WarpMatch *m = w->m;
+    IdxSubst        *sub = at_tile(w);
+    const Idx       *x = idx_atom(A, m->x), *y = idx_atom(A, m->y);
+    const Idx       *t = idx_add(A, x, part_of(A, y, 1, 2, m->row->warp->x)); /* % 8 */
+    int64_t          cells = loaded_cells(m->row, of_a ? MATRIX_A : MATRIX_B);
+    const Idx       *half = of_a ? part_of(A, y, 2, 2, ROWS) : idx_const(A, 0);
+
+    bind_line(w, sub, of_a ? 0 : 1, idx_add(A, half, t));
+    subst_bind(sub, m->part[2]->var,
+               idx_add(A, m->part[2]->lo, part_of(A, y, of_a ? 4 : 2, 2, cells)));
+    return cells_at(w, of_a ? m->a : m->b, sub, cells);
+}
+
+/* This thread's piece of an operand. */
+static const Prim *piece_of(Write *w, bool of_a, uint32_t piece)
+{
+    Arith           *A = w->c->arith;
+    const WarpMatch *m = w->m;
+    const Matrix     of = of_a ? MATRIX_A : MATRIX_B;
+    IdxSubst        *sub = at_tile(w);
+    int64_t          cells = loaded_cells(m->row, of);
+
+    bind_line(w, sub, of_a ? 0 : 1, coordinate(w, of, 0, piece));
+    subst_bind(sub, m->part[2]->var,
+               idx_add(A, m->part[2]->lo, idx_mulc(A, coordinate(w, of, 1, piece), cells)));
+    return cells_at(w, of_a ? m->a : m->b, sub, cells);
+}
+
+/* Numbers of a thread's part of an operand, as the instruction takes it. */
+static uint16_t part_numbers(const Intrin *row, bool of_a)
+{
+    Matrix   m = of_a ? MATRIX_A : MATRIX_B;
+    uint32_t bytes = row->warp->ldmatrix ? 4 : dtype_bytes(row->operand[m].dtype);
+
+    return (uint16_t)(warp_pieces(row->warp, m) * warp_piece_bytes(row, m) / bytes);
+}
+
 static const Prim *words_at(Ctx *c, const Buffer *b, int64_t at, uint16_t n)
 {
     const Idx **index = NEW_ARRAY(c->arena, const Idx *, 1);
@@ -366,23 +391,35 @@ static const Prim *words_at(Ctx *c, const Buffer *b, int64_t at, uint16_t n)
     return prim_loadv(c, b, index, n, NULL);
 }
 
+static void store_part(Write *w, const Buffer *to, int64_t at, const Prim *value)
+{
+    const Idx **index = NEW_ARRAY(w->c->arena, const Idx *, 1);
+
+    w->bad = w->bad || !value;
+    if (w->bad)
+        return;
+    index[0] = idx_const(w->c->arith, at);
+    vec_push(w->c->scratch, &w->out, stmt_storev(w->c, to, index, value, NULL));
+}
+
 static void load_part(Write *w, const Buffer *to, bool of_a)
 {
-    Ctx        *c = w->c;
-    uint16_t    n = of_a ? PARTS_A : PARTS_B;
-    const Prim *from = row_of(w, of_a ? w->m->a : w->m->b, of_a);
-    const Idx **index = NEW_ARRAY(c->arena, const Idx *, 1);
+    Ctx           *c = w->c;
+    const Intrin  *row = w->m->row;
+    const int64_t  first = part_numbers(row, of_a) * tile_at(w, of_a);
+    const uint32_t pieces = warp_pieces(row->warp, of_a ? MATRIX_A : MATRIX_B);
 
-    if (!from) {
-        w->bad = true;
+    if (row->warp->ldmatrix) {
+        const Prim *from = row_of(w, of_a);
+        store_part(
+            w, to, first,
+            from ? prim_intrin(c, intrin_of(c, of_a ? INTRIN_LDMATRIX4 : INTRIN_LDMATRIX2), &from)
+                 : NULL);
         return;
     }
-    index[0] = idx_const(c->arith, n * tile_at(w, of_a));
-    vec_push(
-        c->scratch, &w->out,
-        stmt_storev(c, to, index,
-                    prim_intrin(c, intrin_of(c, of_a ? INTRIN_LDMATRIX4 : INTRIN_LDMATRIX2), &from),
-                    NULL));
+    for (uint32_t i = 0; i < pieces; i++)
+        store_part(w, to, first + i * loaded_cells(row, of_a ? MATRIX_A : MATRIX_B),
+                   piece_of(w, of_a, i));
 }
 
 static void multiply_tile(Write *w, const Buffer *a, const Buffer *b, const StoreData *store)
@@ -391,15 +428,18 @@ static void multiply_tile(Write *w, const Buffer *a, const Buffer *b, const Stor
     IdxSubst   *sub = at_tile(w);
     const Idx **at = NEW_ARRAY(c->arena, const Idx *, store->n + 1);
 
-    subst_bind(sub, w->m->part[0]->var, w->m->part[0]->lo);
-    subst_bind(sub, w->m->part[1]->var, w->m->part[1]->lo);
+    for (uint32_t i = 0; i < 2; i++)
+        if (w->m->part[i])
+            subst_bind(sub, w->m->part[i]->var, w->m->part[i]->lo);
     for (uint32_t d = 0; d < store->n; d++)
         at[d] = idx_subst(sub, store->index[d]);
-    const Prim *kid[3] = {words_at(c, a, PARTS_A * tile_at(w, true), PARTS_A),
-                          words_at(c, b, PARTS_B * tile_at(w, false), PARTS_B),
-                          prim_loadv(c, store->buffer, at, 4, NULL)};
+    const Intrin  *row = w->m->row;
+    const uint16_t na = part_numbers(row, true), nb = part_numbers(row, false);
+    const Prim    *kid[3] = {
+        words_at(c, a, na * tile_at(w, true), na), words_at(c, b, nb * tile_at(w, false), nb),
+        prim_loadv(c, store->buffer, at, (uint16_t)warp_pieces(row->warp, MATRIX_C), NULL)};
     vec_push(c->scratch, &w->out,
-             stmt_storev(c, store->buffer, at, prim_intrin(c, w->m->row, kid), NULL));
+             stmt_storev(c, store->buffer, at, prim_intrin(c, row, kid), NULL));
 }
 
 /* The next tile of a side, or of both (-1); false: that was the last one. */
@@ -415,12 +455,14 @@ static bool next_tile(Write *w, int side)
     return false;
 }
 
-static const Buffer *part_buffer(Ctx *c, const Prim *load, int64_t words)
+static const Buffer *part_buffer(const Write *w, bool of_a)
 {
-    const Idx *n = idx_const(c->arith, words);
+    Ctx          *c = w->c;
+    const Buffer *from = (of_a ? w->m->a : w->m->b)->u.load.buffer;
+    const Idx    *n = idx_const(c->arith, part_numbers(w->m->row, of_a) * tiles_of(w->m, of_a));
 
-    return buffer_new(c, intern_printf(c->strings, "%s.part", load->u.load.buffer->name), DT_U32,
-                      SCOPE_LOCAL, 1, &n);
+    return buffer_new(c, intern_printf(c->strings, "%s.part", from->name),
+                      w->m->row->warp->ldmatrix ? DT_U32 : from->dtype, SCOPE_LOCAL, 1, &n);
 }
 
 const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
@@ -428,8 +470,8 @@ const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
     if (m->row->group)
         return group_stmt(c, m, store);
     Write         w = {.c = c, .m = m};
-    const Buffer *a = part_buffer(c, m->a, PARTS_A * tiles_of(m, true));
-    const Buffer *b = part_buffer(c, m->b, PARTS_B * tiles_of(m, false));
+    const Buffer *a = part_buffer(&w, true);
+    const Buffer *b = part_buffer(&w, false);
 
     do
         load_part(&w, a, true);

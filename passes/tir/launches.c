@@ -183,10 +183,10 @@ static const Stmt *move_large(Parts *x, const Stmt *s, Around a)
     return s;
 }
 
-/* Bytes of a word of shared memory: stored at once. */
-static bool fills_word(const Stmt *s)
+/* A word of shared memory, or as much as an access moves: stored at once. */
+static bool fills_access(const Stmt *s)
 {
-    enum { WORD = 4 };
+    enum { WORD = 4, ACCESS = 16 };
     const Stmt      *in = s->kids[0];
     const StoreData *d;
     int64_t          n;
@@ -195,7 +195,9 @@ static bool fills_word(const Stmt *s)
         in = in->kids[0];
     d = &in->u.store;
     return in->kind == STMT_STORE && d->buffer->scope == SCOPE_SHARED &&
-           idx_is_const(s->u.loop.extent, &n) && n * dtype_bytes(d->buffer->dtype) == WORD;
+           idx_is_const(s->u.loop.extent, &n) &&
+           (n * dtype_bytes(d->buffer->dtype) == WORD ||
+            n * dtype_bytes(d->buffer->dtype) == ACCESS);
 }
 
 /* Inside a thread: allocations are its own, and marks of CPUs mean nothing, but for words. */
@@ -207,7 +209,7 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
         if (!l.parallel && !l.vector && !l.outline)
             return now;
         l.parallel = false;
-        l.vector = l.vector && fills_word(now);
+        l.vector = l.vector && fills_access(now);
         l.outline = NULL;
         return stmt_for(c, l, now->kids[0], now->loc);
     }

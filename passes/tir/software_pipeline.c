@@ -195,13 +195,23 @@ static void lies_apart(void *user, const Prim *p)
                             !(intrin_step(l->c, &p->u.load, l->var, &step) && step == 1));
 }
 
-/* What a word is filled with comes as one. */
-static bool comes_as_word(Ctx *c, const Stmt *loop)
+/* What a word, or an access, is filled with comes as one. */
+static bool comes_at_once(Ctx *c, const Stmt *loop)
 {
     Lie l = {c, loop->u.loop.var, false};
 
     stmt_visit(loop->kids[0], &(TirVisit){.user = &l, .prim = lies_apart});
     return !l.apart;
+}
+
+/* Of so many numbers side by side. */
+static int64_t registers_of(int64_t rounds, const Stmt *store)
+{
+    enum { WORD = 4 };
+    int64_t bytes =
+        store->kind == STMT_STORE ? rounds * dtype_bytes(store->u.store.buffer->dtype) : WORD;
+
+    return (bytes + WORD - 1) / WORD;
 }
 
 /* Numbers that a thread keeps of s from one end of a round to the other. */
@@ -216,8 +226,8 @@ static int64_t registers(Ctx *c, const Stmt *s)
         return MOST_REGS + 1;
     for (uint32_t i = 0; i < s->nkids; i++)
         n += registers(c, s->kids[i]);
-    if (s->kind == STMT_FOR && s->u.loop.vector && comes_as_word(c, s))
-        return n;
+    if (s->kind == STMT_FOR && s->u.loop.vector && comes_at_once(c, s))
+        return n * registers_of(rounds, s->kids[0]);
     return n > MOST_REGS / rounds ? MOST_REGS + 1 : n * rounds;
 }
 

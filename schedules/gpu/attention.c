@@ -88,7 +88,7 @@ static void decide_attention(Sched *s, void *plan)
     DeviceAttention a = device_attention_best(&m, p->a), b = {0};
 
     p->written = limit_gpu_written(&m);
-    if (p->instruction)
+    if (p->a.unit)
         b = device_attention_warp_best(&m, p->a);
     if (b.rows && decide_unit(s, &m, &a, &b)) {
         decide_warps(s, &m, p);
@@ -320,7 +320,7 @@ void sched_gpu_attention(Sched *s)
     if (sched_block(s, "prod") && sched_block(s, "out"))
         follow = only_follower(s, "out", &alone);
     if (alone && find_sizes(s, &heads, &p.a)) {
-        p.instruction = attention_instruction(s, &p.a, &p.type);
+        p.a.unit = attention_unit(s, &p.a, &p.type);
         sched_decide(s, decide_attention, &p);
     }
     if (s->refusal)

@@ -1,7 +1,8 @@
 /* Attention on a GPU by instructions of warps: operands of 16 bits, sums of 32.
  *
  * Both products are such as those of tensor.c.  A warp has tm rows of queries and all columns, the
- * keys of a chunk or the columns of the values, in tiles of 16 by 8:
+ * keys of a chunk or the columns of the values, in tiles of an instruction (here NVIDIA's, 16 by
+ * 8):
  *
  *     split mi -> z, rt, rh (2), ry (8);  split j -> ct, cx (4), cj (2)
  *     score      of queries and keys, which lie in shared memory as they are multiplied: queries
@@ -21,8 +22,7 @@
 
 #include <math.h>
 
-enum { ROWS = 16, COLUMNS = 8, STEPS = 16 }; /* of an instruction */
-enum { BANKS = 32 };                         /* of shared memory, a word each */
+enum { BANKS = 32, QUAD = 4, ASIDE = 8 }; /* of shared memory, a word each */
 
 /* ---- decisions ------------------------------------------------------------------------------------- */
 
@@ -40,16 +40,17 @@ static bool copied_type(const Sched *s, const char *block, DType *t)
     return true;
 }
 
-const char *attention_instruction(Sched *s, const DeviceAttention *a, DType *type)
+const Intrin *attention_unit(Sched *s, const DeviceAttention *a, DType *type)
 {
-    DType t[3];
+    const Intrin *unit;
+    DType         t[3];
 
     if (!copied_type(s, "queries", &t[0]) || !copied_type(s, "keys", &t[1]) ||
         !copied_type(s, "values", &t[2]) || !dtype_eq(t[0], t[1]) || !dtype_eq(t[0], t[2]))
         return NULL;
     *type = t[0];
-    return a->k % STEPS || a->chunk % STEPS ? NULL
-                                            : gpu_instruction(s->c, s->target, t[0], t[0], false);
+    unit = gpu_instruction(s->c, s->target, t[0], t[0], false);
+    return unit && a->k % unit->extent[2] == 0 && a->chunk % unit->extent[2] == 0 ? unit : NULL;
 }
 
 void decide_warps(Sched *s, const Machine *m, AttentionPlan *p)
@@ -62,13 +63,13 @@ void decide_warps(Sched *s, const Machine *m, AttentionPlan *p)
         if (!isnan(cycles = device_attention_warp_cycles(m, &t)))
             candidate(&rows, t.rows, 0, cycles);
     t.rows = a.rows = pick_factor(s, "rows", &rows);
-    for (t.tm = ROWS; t.tm <= t.rows; t.tm *= 2)
+    for (t.tm = a.unit->extent[0]; t.tm <= t.rows; t.tm *= 2)
         if (!isnan(cycles = device_attention_warp_cycles(m, &t)))
             candidate(&warps, t.tm, 0, cycles);
     a.tm = pick_factor(s, "warp", &warps);
     p->a = a;
-    p->x = WARP_COLUMNS;
-    p->y = WARP_THREADS / WARP_COLUMNS;
+    p->x = a.unit->warp->x;
+    p->y = a.unit->warp->y;
     p->z = a.rows / a.tm;
 }
 
@@ -92,7 +93,7 @@ static void lay_out(Sched *s, const char *tensor, bool rows_last, const Attentio
         str_printf(&batch, "d%u%%%lld, d%u", row, rows, row + 2);
     step(s, "transform_layout %%%s (%s) -> (%s)", tensor, from.at, batch.at);
     if (rows_last)
-        step(s, "storage_align %%%s dim=%u by %d offset=%d", tensor, n - 1, BANKS, COLUMNS / 2);
+        step(s, "storage_align %%%s dim=%u by %d offset=%d", tensor, n - 1, BANKS, QUAD);
 }
 
 /* Blocks of rows are whole, so that those beyond the last may be multiplied. */
@@ -107,20 +108,21 @@ void attention_warp_layouts(Sched *s, const AttentionPlan *p)
 static void split_rows(Sched *s, const char *b, const char *rows, const AttentionPlan *p)
 {
     step(s, "split %%%s by %lld -> %%%s.z, %%%s.rv", rows, (long long)p->a.tm, b, b);
-    step(s, "split %%%s.rv by %d -> %%%s.rt, %%%s.ru", b, ROWS, b, b);
-    step(s, "split %%%s.ru by %d -> %%%s.rh, %%%s.ry", b, ROWS / 2, b, b);
+    step(s, "split %%%s.rv by %d -> %%%s.rt, %%%s.ru", b, (int)p->a.unit->extent[0], b, b);
+    gpu_split_line(s, p->a.unit, 0, arena_printf(s->c->scratch, "%s.r", b));
 }
 
-static void split_columns(Sched *s, const char *b, const char *column)
+static void split_columns(Sched *s, const char *b, const char *column, const AttentionPlan *p)
 {
-    step(s, "split %%%s.%s by %d tail=if -> %%%s.ct, %%%s.cu", b, column, COLUMNS, b, b);
-    step(s, "split %%%s.cu by 2 -> %%%s.cx, %%%s.cj", b, b, b);
+    step(s, "split %%%s.%s by %d tail=if -> %%%s.ct, %%%s.cu", b, column, (int)p->a.unit->extent[1],
+         b, b);
+    gpu_split_line(s, p->a.unit, 1, arena_printf(s->c->scratch, "%s.c", b));
 }
 
 static void split_cells(Sched *s, const char *b, const char *column, const AttentionPlan *p)
 {
     split_rows(s, b, attention_rows(s, b, false), p);
-    split_columns(s, b, column);
+    split_columns(s, b, column, p);
 }
 
 static void bind_cells_of(Sched *s, const char *rows, const char *columns)
@@ -135,7 +137,7 @@ static void split_product(Sched *s, const char *b, const char *column, const cha
                           const char *follow, const AttentionPlan *p)
 {
     split_cells(s, b, column, p);
-    step(s, "split %%%s.%s by %d -> %%%s.ks, %%%s.kk", b, sum, STEPS, b, b);
+    step(s, "split %%%s.%s by %d -> %%%s.ks, %%%s.kk", b, sum, (int)p->a.unit->extent[2], b, b);
     step(s,
          "reorder %%%s.z, %%%s.ry, %%%s.cx, %%%s.ks, %%%s.rt, %%%s.ct, %%%s.rh, %%%s.cj, %%%s.kk",
          b, b, b, b, b, b, b, b, b);
@@ -195,7 +197,10 @@ static void stage(Sched *s, const Side *side, const char *at, const AttentionPla
     for (uint32_t i = 0; i < k; i++)
         str_printf(&order, "%%%s.a%u, ", copy, i);
     if (side->along) {
-        try_step(s, "tensorize %%%s.v with @async_copy", copy);
+        try_step(s,
+                 gpu_copies(s->c, s->target, p->type) ? "tensorize %%%s.v with @async_copy"
+                                                      : "vectorize %%%s.v",
+                 copy);
         step(s, "fuse %s%%%s.a%u, %%%s.q -> %%%s.c", order.at, copy, k, copy, copy);
     } else {
         step(s, "reorder %%%s.a%u, %%%s.q, %s%%%s.v", copy, k, copy, order.at, copy);
@@ -210,11 +215,12 @@ static void stage(Sched *s, const Side *side, const char *at, const AttentionPla
 /* The instructions, and what begins and ends the sums written out. */
 static void multiply(Sched *s, const char *b, int64_t columns, const AttentionPlan *p)
 {
-    const char *first = p->a.tm > ROWS ? "rt" : columns > COLUMNS ? "ct" : "rh";
+    const Intrin *unit = p->a.unit;
+    const char *first = p->a.tm > unit->extent[0] ? "rt" : columns > unit->extent[1] ? "ct" : "rh";
 
     try_step(s, "unguard %s", b);
     try_step(s, "unguard %s.load", b);
-    step(s, "tensorize %%%s.%s#1 with @%s", b, first, p->instruction);
+    step(s, "tensorize %%%s.%s#1 with @%s", b, first, unit->text);
     for (uint32_t copy = 0; copy <= 2; copy += 2)
         try_step(s, "unroll %%%s.rt#%u, %%%s.ct#%u, %%%s.rh#%u, %%%s.cj#%u", b, copy, b, copy, b,
                  copy, b, copy);
@@ -244,9 +250,9 @@ void attention_warp_reduction(Sched *s, const char *b, const AttentionPlan *p)
 {
     const char *rf = arena_printf(s->c->scratch, "%s.rf", b);
 
-    split_columns(s, b, "j");
+    split_columns(s, b, "j", p);
     step(s, "rfactor %%%s.cx at %%t", b);
-    step(s, "storage_align %%%s dim=0 by %d offset=%d", rf, BANKS, ROWS / 2);
+    step(s, "storage_align %%%s dim=0 by %d offset=%d", rf, BANKS, ASIDE);
     attention_threads(s, b, attention_rows(s, b, true), p->a.rows, NULL, p);
     step(s, "cache_write %s reg at %%%s.x", b, b);
     split_rows(s, rf, attention_rows(s, b, false), p);

@@ -90,18 +90,24 @@ int64_t window_steps(const Sched *s, const Product *p);
  */
 bool tensor_product(Sched *s, const Product *p);
 
+/* The target copies 16 bytes of such numbers to shared memory past the registers. */
+bool gpu_copies(Ctx *c, const Target *target, DType t);
 /* The instruction for these types that the target has, of one warp or of four; NULL: none. */
-const char *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group);
+const Intrin *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group);
+
+/* Splits `<name>u`, a loop over an instruction's rows (0) or columns (1): what a thread has of
+ * them,
+ * `<name>h` of rows and `<name>j` of columns, and the threads, `<name>y` and `<name>x`. */
+void gpu_split_line(Sched *s, const Intrin *unit, uint32_t which, const char *name);
 
 /* Attention: how its stages are divided among the threads of a block (attention.c). */
 typedef struct {
-    DeviceAttention a;           /* its sizes and the chunk are given */
-    DType           type;        /* of the operands of an instruction */
-    const char     *instruction; /* of warps, where there is one */
-    int64_t x, y, z;     /* threads; z: warps, of tm rows each; 0: all have cells of their own */
-    int64_t quad;        /* numbers that a thread loads at a time */
-    int64_t once, times; /* columns that a thread has side by side, and how often */
-    int64_t written;     /* rounds of a sum that are written out */
+    DeviceAttention a;    /* its sizes and the chunk are given */
+    DType           type; /* of the operands of an instruction */
+    int64_t x, y, z;      /* threads; z: warps, of tm rows each; 0: all have cells of their own */
+    int64_t quad;         /* numbers that a thread loads at a time */
+    int64_t once, times;  /* columns that a thread has side by side, and how often */
+    int64_t written;      /* rounds of a sum that are written out */
 } AttentionPlan;
 /* The stage's loop over rows.  Those behind it have theirs no more: stages are arranged from the
  * last to the first.  `behind`: that of the stage itself, where its partial results come first. */
@@ -113,14 +119,14 @@ void attention_threads(Sched *s, const char *b, const char *loop, int64_t rounds
 
 /* ... by instructions of warps (attention_warps.c): that for the operands, whose type it says,
  * NULL: none; decisions; stages, of tensors that lie along the sum, or not. */
-const char *attention_instruction(Sched *s, const DeviceAttention *a, DType *type);
-void        decide_warps(Sched *s, const Machine *m, AttentionPlan *p);
-void        attention_warp_layouts(Sched *s, const AttentionPlan *p);
-void        attention_warp_scores(Sched *s, const AttentionPlan *p, const char *queries,
-                                  bool queries_along, bool keys_along);
-void        attention_warp_reduction(Sched *s, const char *stage, const AttentionPlan *p);
-void        attention_warp_exp(Sched *s, const AttentionPlan *p);
-void        attention_warp_results(Sched *s, const AttentionPlan *p, bool values_along);
+const Intrin *attention_unit(Sched *s, const DeviceAttention *a, DType *type);
+void          decide_warps(Sched *s, const Machine *m, AttentionPlan *p);
+void          attention_warp_layouts(Sched *s, const AttentionPlan *p);
+void          attention_warp_scores(Sched *s, const AttentionPlan *p, const char *queries,
+                                    bool queries_along, bool keys_along);
+void          attention_warp_reduction(Sched *s, const char *stage, const AttentionPlan *p);
+void          attention_warp_exp(Sched *s, const AttentionPlan *p);
+void          attention_warp_results(Sched *s, const AttentionPlan *p, bool values_along);
 
 /* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
 enum { TILE_PARTS = 7, TILE_SIDES = 6, TILE_GROUPS = 5 }; /* powers of 2 that are looked at */

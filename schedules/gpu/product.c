@@ -173,14 +173,8 @@ static bool comes_wide(const Sched *s, const Product *p, const Operand *o, const
     const BlockData *b = &sched_block(s, p->block)->u.block;
     uint32_t         d = o->tensor->ndim;
     const Atom      *v;
-    bool             has = false;
 
-    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
-        const Intrin *row = intrin_of(s->c, (IntrinId)id);
-        has = has || (intrin_copies(row) && s->target->intrin_ops[id] &&
-                      dtype_eq(row->operand[0].dtype, o->tensor->dtype));
-    }
-    if (!has || side->n != 1 || p->group || along_k)
+    if (!gpu_copies(s->c, s->target, o->tensor->dtype) || side->n != 1 || p->group || along_k)
         return false;
     while (d && (idx_is_const(o->index[d - 1], NULL) || (moved && uses_sum(b, o->index[d - 1]))))
         d--;

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { COLUMNS = 8, BANKS = 32 }; /* of an instruction; of shared memory, a word each */
+enum { BANKS = 32 }; /* of shared memory, a word each */
 
 /* ---- what the result is like ----------------------------------------------------------------------- */
 
@@ -143,8 +143,9 @@ static uint32_t dimensions(const Sched *s, uint32_t n, const char *const *name, 
 
 void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *blk)
 {
-    const char *save = arena_printf(s->c->scratch, "%s.save", p->block);
-    StrBuf      was = strbuf(s->c->scratch), now = strbuf(s->c->scratch);
+    const char     *save = arena_printf(s->c->scratch, "%s.save", p->block);
+    StrBuf          was = strbuf(s->c->scratch), now = strbuf(s->c->scratch);
+    const long long threads = warp_threads(t->unit->warp);
 
     step(s, "cache_write %s shared at %%%s", save, blk);
     dimensions(s, COUNT(nest), nest, &was);
@@ -153,16 +154,17 @@ void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *b
     if (s->refusal)
         return;
     step(s, "transform_layout %%%s.shared (%s) -> (%s)", save, was.at, now.at);
-    step(s, "storage_align %%%s.shared dim=%u by %d offset=%d", save, rows - 1, BANKS, COLUMNS);
+    step(s, "storage_align %%%s.shared dim=%u by %d offset=%d", save, rows - 1, BANKS,
+         (int)device_mma_apart(t));
     step(s, "reorder %s, %s", copies(s, COUNT(row), row), copies(s, COUNT(column), column));
     step(s, "fuse %s -> %%er", copies(s, COUNT(row), row));
     step(s, "fuse %s -> %%ec", copies(s, COUNT(column), column));
     step(s, "split %%ec by %lld -> %%eq, %%ev", (long long)t->staged);
     step(s, "fuse %%er, %%eq -> %%et");
-    step(s, "split %%et by %lld -> %%es, %%ei", (long long)(WARP_THREADS * device_mma_warps(t)));
+    step(s, "split %%et by %lld -> %%es, %%ei", threads * (long long)device_mma_warps(t));
     step(s, "split %%es by %lld -> %%eo, %%eu", (long long)device_mma_places(t));
-    step(s, "split %%ei by %d -> %%ez, %%el", WARP_THREADS);
-    step(s, "split %%el by %d -> %%ey, %%ex", WARP_THREADS / COLUMNS);
+    step(s, "split %%ei by %lld -> %%ez, %%el", threads);
+    step(s, "split %%el by %d -> %%ey, %%ex", t->unit->warp->x);
     step(s, "reorder %%ez, %%ey, %%ex, %%eo, %%eu, %%ev");
     if (p->follow)
         step(s, "reverse_compute_at %s %%ev", p->follow);

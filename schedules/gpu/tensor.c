@@ -1,11 +1,11 @@
-/* Matrix products and convolutions by the instructions of warps (mma.sync): operands of 16 or 8
- * bits, sums of 32.
+/* Matrix products and convolutions by the instructions of warps (mma.sync, MFMA, WMMA): operands of
+ * 16 or 8 bits, sums of 32.
  *
  *     %conv[n,o,y,x] = sum[c,kh,kw] f32(%pad[n,c,kh+y,kw+x]) * f32(%w[o,c,kh,kw])
  *
- * is a product of rows by columns (product.c).  An instruction takes 16 rows, 8 columns and 32
- * bytes of the sum; a warp has several such tiles, a block several warps, above and beside each
- * other:
+ * is a product of rows by columns (product.c).  An instruction takes some rows, columns and steps
+ * of the sum, of which each thread has some (ir/tir/fragment.c; here NVIDIA's: 16 by 8, 32 bytes);
+ * a warp has several such tiles, a block several warps, above and beside each other:
  *
  *     split rows -> rb, rw, rt, rh (2), ry (8)       block, warp, tile, and the thread's part of it
  *     split columns -> cb, cw, ct, cx (4), cj (2)
@@ -30,28 +30,35 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 16, COLUMNS = 8, STEPS = 32 }; /* of an instruction; of the sum, bytes */
-
 typedef struct {
-    DeviceTile  t;
-    const char *instruction;
-    const char *group;       /* of four warps; NULL: none */
-    int64_t     steps, most; /* of the sum: of an instruction, of a block at a time */
-    uint32_t    loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
-    uint32_t    blocks; /* the loop over blocks, of which that one walks one; itself: none */
-    int64_t     rounds; /* of these loops */
-    bool        wide;   /* both sides come 16 bytes at a time; no tile where they do not */
+    DeviceTile    t;
+    const Intrin *group;       /* an instruction of four warps; NULL: none */
+    int64_t       steps, most; /* of the sum: of an instruction, of a block at a time */
+    uint32_t      loop;   /* of the sum, whose parts chunks are; the number of loops: all, fused */
+    uint32_t      blocks; /* the loop over blocks, of which that one walks one; itself: none */
+    int64_t       rounds; /* of these loops */
+    bool          wide;   /* both sides come 16 bytes at a time; no tile where they do not */
 } TensorPlan;
 
-const char *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group)
+const Intrin *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group)
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
         const Intrin *row = intrin_of(c, (IntrinId)id);
         if (row->warp && row->sums && row->group == group && target->intrin_ops[id] &&
             dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
-            return row->text;
+            return row;
     }
     return NULL;
+}
+
+bool gpu_copies(Ctx *c, const Target *target, DType t)
+{
+    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
+        const Intrin *row = intrin_of(c, (IntrinId)id);
+        if (intrin_copies(row) && target->intrin_ops[id] && dtype_eq(row->operand[0].dtype, t))
+            return true;
+    }
+    return false;
 }
 
 static bool is_legal(const Machine *m, const DeviceTile *t)
@@ -81,7 +88,7 @@ static int64_t next_side(int64_t side, int64_t least)
 /* A side comes 16 bytes at a time only if every thread has as many of them. */
 static bool is_even(const DeviceTile *t, int64_t side)
 {
-    return side * t->chunk % (WARP_THREADS * device_mma_warps(t) * t->wide) == 0;
+    return side * t->chunk % (warp_threads(t->unit->warp) * device_mma_warps(t) * t->wide) == 0;
 }
 
 /* Sums that each thread stores, or by way of shared memory; the least of both. */
@@ -126,10 +133,11 @@ static double chunks_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 /* The least of a block's tile, whatever its warps have of it. */
 static double warps_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 {
-    double least = NAN;
+    const int64_t rows = device_unit_rows(&t), columns = device_unit_columns(&t);
+    double        least = NAN;
 
-    for (t.tm = ROWS; t.tm <= t.bm; t.tm = next_side(t.tm, ROWS))
-        for (t.tn = COLUMNS; t.tn <= t.bn; t.tn = next_side(t.tn, COLUMNS))
+    for (t.tm = rows; t.tm <= t.bm; t.tm = next_side(t.tm, rows))
+        for (t.tn = columns; t.tn <= t.bn; t.tn = next_side(t.tn, columns))
             if (t.bm % t.tm == 0 && t.bn % t.tn == 0)
                 least = fmin(least, chunks_cycles(m, d, t));
     return least;
@@ -137,15 +145,18 @@ static double warps_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 
 static double tile_cycles(const Machine *m, const TensorPlan *d, DeviceTile t)
 {
-    return fits_side(t.bm, ROWS, t.m) && fits_side(t.bn, COLUMNS, t.n) ? warps_cycles(m, d, t)
-                                                                       : NAN;
+    return fits_side(t.bm, device_unit_rows(&t), t.m) &&
+                   fits_side(t.bn, device_unit_columns(&t), t.n)
+               ? warps_cycles(m, d, t)
+               : NAN;
 }
 
 /* By instructions of four warps. */
 static void set_group(TensorPlan *d)
 {
     d->t.group = true;
-    d->steps = GROUP_LINE / d->t.bytes;
+    d->t.unit = d->group;
+    d->steps = d->group->extent[2];
 }
 
 /* The least of all tiles, by an instruction of one warp or of four. */
@@ -155,9 +166,10 @@ static double least_cycles(const Machine *m, TensorPlan d, bool group)
 
     if (group)
         set_group(&d);
-    DeviceTile t = d.t;
-    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(m); t.bm = next_side(t.bm, ROWS))
-        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(m); t.bn = next_side(t.bn, COLUMNS))
+    DeviceTile    t = d.t;
+    const int64_t rows = device_unit_rows(&t), columns = device_unit_columns(&t);
+    for (t.bm = rows; t.bm <= limit_gpu_tensor_side(m); t.bm = next_side(t.bm, rows))
+        for (t.bn = columns; t.bn <= limit_gpu_tensor_side(m); t.bn = next_side(t.bn, columns))
             least = fmin(least, tile_cycles(m, &d, t));
     return least;
 }
@@ -177,7 +189,6 @@ static void decide_unit(Sched *s, const Machine *m, TensorPlan *d)
     }
     if (!units.of.n || pick_order(s, "unit", &units, unit_words) == WARP)
         return;
-    d->instruction = d->group;
     set_group(d);
 }
 
@@ -194,8 +205,9 @@ static void decide_tensor(Sched *s, void *plan)
     if (d->group)
         decide_unit(s, &m, d);
     t = d->t;
-    for (t.bm = ROWS; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, ROWS))
-        for (t.bn = COLUMNS; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, COLUMNS)) {
+    const int64_t rows = device_unit_rows(&t), columns = device_unit_columns(&t);
+    for (t.bm = rows; t.bm <= limit_gpu_tensor_side(&m); t.bm = next_side(t.bm, rows))
+        for (t.bn = columns; t.bn <= limit_gpu_tensor_side(&m); t.bn = next_side(t.bn, columns)) {
             double least = tile_cycles(&m, d, t);
             if (!isnan(least))
                 candidate(&tiles, t.bm, t.bn, least);
@@ -206,8 +218,8 @@ static void decide_tensor(Sched *s, void *plan)
     c = pick_tile(s, "tile", &tiles);
     d->t.bm = t.bm = c->v[0];
     d->t.bn = t.bn = c->v[1];
-    for (t.tm = ROWS; t.tm <= t.bm; t.tm = next_side(t.tm, ROWS))
-        for (t.tn = COLUMNS; t.tn <= t.bn; t.tn = next_side(t.tn, COLUMNS)) {
+    for (t.tm = rows; t.tm <= t.bm; t.tm = next_side(t.tm, rows))
+        for (t.tn = columns; t.tn <= t.bn; t.tn = next_side(t.tn, columns)) {
             double least = t.bm % t.tm == 0 && t.bn % t.tn == 0 ? chunks_cycles(&m, d, t) : NAN;
             if (!isnan(least))
                 candidate(&warps, t.tm, t.tn, least);
@@ -272,8 +284,18 @@ static void stage(Sched *s, const Product *p, const Side *side, const DeviceTile
     } else if (side->even) {
         step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)quad,
              name, name);
-        try_step(s, "tensorize %%%s.v with @async_copy", name);
+        try_step(s, t->held ? "vectorize %%%s.v" : "tensorize %%%s.v with @async_copy", name);
     }
+}
+
+void gpu_split_line(Sched *s, const Intrin *unit, uint32_t which, const char *name)
+{
+    const WarpDigit *digit = unit->warp->of[MATRIX_C][which];
+    const bool       own_first = digit[0].from == OWN;
+    const char       own = which ? 'j' : 'h', threads = which ? 'x' : 'y';
+
+    step(s, "split %%%su by %d -> %%%s%c, %%%s%c", name, digit[1].size, name,
+         own_first ? own : threads, name, own_first ? threads : own);
 }
 
 /* x is a cell of the block that the iterator walks, 32*c + i: of how many; 0: it is not. */
@@ -415,12 +437,12 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     loops_fuse(s, &chunks, "k");
     step(s, "split %%%s by %lld tail=if -> %%rb, %%ri", rows.at[0], (long long)t->bm);
     step(s, "split %%ri by %lld -> %%rw, %%rv", (long long)t->tm);
-    step(s, "split %%rv by %d -> %%rt, %%ru", ROWS);
-    step(s, "split %%ru by %d -> %%rh, %%ry", ROWS / 2);
+    step(s, "split %%rv by %d -> %%rt, %%ru", (int)device_unit_rows(t));
+    gpu_split_line(s, t->unit, 0, "r");
     step(s, "split %%%s by %lld tail=if -> %%cb, %%ci", columns.at[0], (long long)t->bn);
     step(s, "split %%ci by %lld -> %%cw, %%cv", (long long)t->tn);
-    step(s, "split %%cv by %d -> %%ct, %%cu", COLUMNS);
-    step(s, "split %%cu by 2 -> %%cx, %%cj");
+    step(s, "split %%cv by %d -> %%ct, %%cu", (int)device_unit_columns(t));
+    gpu_split_line(s, t->unit, 1, "c");
     step(s, "split %%%s by %lld -> %%ko, %%ki", chunks.at[0], (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
     step(s,
@@ -461,7 +483,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 /* The outermost of the instructions' loops that has rounds. */
 static const char *first_tiles(const DeviceTile *t)
 {
-    return t->tm > ROWS ? "rt" : t->tn > COLUMNS ? "ct" : "rh";
+    return t->tm > device_unit_rows(t) ? "rt" : t->tn > device_unit_columns(t) ? "ct" : "rh";
 }
 
 bool tensor_product(Sched *s, const Product *p)
@@ -469,12 +491,14 @@ bool tensor_product(Sched *s, const Product *p)
     const Operand *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
     const DType    r = row->tensor->dtype, c = column->tensor->dtype;
     Sched          was = *s;
-    TensorPlan     plan = {.instruction = gpu_instruction(s->c, s->target, r, c, false),
-                           .group = gpu_instruction(s->c, s->target, r, c, true)};
+    const Intrin  *unit = gpu_instruction(s->c, s->target, r, c, false);
+    TensorPlan     plan = {.group = gpu_instruction(s->c, s->target, r, c, true)};
 
-    if (!plan.instruction || p->group || p->first)
+    if (!unit || p->group || p->first)
         return false;
-    plan.t = (DeviceTile){.m = p->m_inner ? p->n.cells : p->m.cells,
+    plan.t = (DeviceTile){.unit = unit,
+                          .held = !gpu_copies(s->c, s->target, r),
+                          .m = p->m_inner ? p->n.cells : p->m.cells,
                           .n = p->m_inner ? p->m.cells : p->n.cells,
                           .k = p->k.cells,
                           .batch = p->both.n ? p->both.cells : 1,
@@ -485,7 +509,7 @@ bool tensor_product(Sched *s, const Product *p)
     plan.t.keeps_n = p->m_inner ? data : weights;
     find_result(s, p, p->m_inner ? &p->m : &p->n, &plan.t);
     plan.t.window = window_steps(s, p);
-    plan.steps = STEPS / plan.t.bytes;
+    plan.steps = unit->extent[2];
     find_loop(s, p, &plan);
     if (plan.rounds % plan.steps)
         return false;
@@ -493,7 +517,7 @@ bool tensor_product(Sched *s, const Product *p)
     if (plan.t.bm && !s->refusal)
         arrange(s, p, &plan);
     if (!s->refusal)
-        step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), plan.instruction);
+        step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), plan.t.unit->text);
     for (uint32_t copy = 0; copy <= 2; copy += 2) /* where the sums start, and end */
         try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u, %%cj#%u", copy, copy, copy, copy);
     if (plan.t.chunk > plan.steps)
@@ -508,9 +532,9 @@ bool tensor_product(Sched *s, const Product *p)
 
 int64_t gpu_steps(Ctx *c, DType data, DType weight, DType sum)
 {
-    bool has = sum.bits == 32 && gpu_instruction(c, c->target, data, weight, false);
+    const Intrin *unit = gpu_instruction(c, c->target, data, weight, false);
 
-    return has ? STEPS / (int64_t)dtype_bytes(data) : 0;
+    return sum.bits == 32 && unit ? unit->extent[2] : 0;
 }
 
 /* Its loops as find_loops and find_loop have them. */
@@ -519,7 +543,9 @@ static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
     int64_t    pixels = w->n * w->pixels;
     TensorPlan d = {.steps = gpu_steps(c, w->data, w->weight, w->sum)};
 
-    d.t = (DeviceTile){.m = w->run ? pixels : w->out,
+    d.t = (DeviceTile){.unit = gpu_instruction(c, c->target, w->data, w->weight, false),
+                       .held = !gpu_copies(c, c->target, w->data),
+                       .m = w->run ? pixels : w->out,
                        .n = w->run ? w->out : pixels,
                        .k = w->channels * w->taps,
                        .batch = 1,
@@ -544,8 +570,7 @@ double gpu_conv_cycles(Ctx *c, const GpuConv *w)
     if (!d.steps || d.rounds % d.steps)
         return gpu_tile_cycles(&m, d.t);
     d.most = limit_gpu_tensor_bytes(&m) / d.t.bytes;
+    d.group = gpu_instruction(c, c->target, w->data, w->weight, true);
     double least = least_cycles(&m, d, false);
-    return gpu_instruction(c, c->target, w->data, w->weight, true)
-               ? fmin(least, least_cycles(&m, d, true))
-               : least;
+    return d.group ? fmin(least, least_cycles(&m, d, true)) : least;
 }

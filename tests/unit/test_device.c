@@ -428,18 +428,30 @@ static void check_all_networks(void)
                                    {3, "cuda -arch=sm_61", NULL},
                                    {3, NULL, MANY_CELLS},
                                    {3, "cuda", MANY_CELLS},
-                                   {3, "cuda -arch=sm_61", MANY_CELLS}};
+                                   {3, "cuda -arch=sm_61", MANY_CELLS},
+                                   {3, "rocm -mcpu=gfx90a", MANY_CELLS},
+                                   {3, "rocm -mcpu=gfx942", NULL},
+                                   {3, "rocm -mcpu=gfx1100", MANY_CELLS},
+                                   {3, "rocm -mcpu=gfx1201", NULL}};
     static const Way of_products[] = {
         {0, "cuda", NULL},
         {3, "cuda", NULL},
         {3, "cuda -arch=sm_87", NULL}, /* with few cores: larger tiles */
         {3, "cuda", MANY_CELLS},
-        {3, "cuda -arch=sm_87", MANY_CELLS}};
+        {3, "cuda -arch=sm_87", MANY_CELLS},
+        {3, "rocm -mcpu=gfx908", MANY_CELLS}, /* warps of 64 threads */
+        {3, "rocm -mcpu=gfx90a", NULL},
+        {3, "rocm -mcpu=gfx1100", MANY_CELLS},
+        {3, "rocm -mcpu=gfx1100", NULL},
+        {3, "rocm -mcpu=gfx1201", MANY_CELLS}};
     static const Way of_heads[] = {{0, "cuda", NULL},
                                    {3, "cuda", NULL},
                                    {3, "cuda -arch=sm_90", NULL},
                                    {3, "cuda", MANY_CELLS},
-                                   {3, "cuda -arch=sm_90", MANY_CELLS}};
+                                   {3, "cuda -arch=sm_90", MANY_CELLS},
+                                   {3, "rocm -mcpu=gfx90a", NULL},
+                                   {3, "rocm -mcpu=gfx1100", MANY_CELLS},
+                                   {3, "rocm -mcpu=gfx1201", NULL}};
     static const Way of_groups[] = {{3, "cuda -arch=sm_90a", FOUR_WARPS}};
 
     CHECK_NETWORKS(networks, any);

@@ -9,6 +9,7 @@
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
  *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here
+ *     test_ops_compiled <target> -ir=gfx1100 ..          for a GPU whose IR mock libraries run
  *     test_ops_compiled <target> -timed ..               on a device that times launches
  *     test_ops_compiled llvm -flush ..                   as devices that take subnormal floats for
  * 0 test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
@@ -27,6 +28,7 @@ static const tvmcc_device *device;
 static bool                runs = true;
 static uint32_t            level = 2;
 static const char         *machine, *arch;
+static const char         *ir_of;  /* the GPU whose IR libraries in place of drivers run */
 static bool                halves; /* operands of f32 are of f16, and products take them so */
 static bool                timed;  /* launches are timed */
 static bool                flush;  /* subnormal operands and results are 0 (of x86) */
@@ -67,6 +69,7 @@ static bool images_of_ir(Ctx *c, const TirModule *m, const Target *t, const Code
     (void)t, (void)o;
     while (strcmp(gpus[g].target, target))
         g++;
+    const char *gpu = ir_of ? ir_of : gpus[g].gpu;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         StrBuf      text = strbuf(c->arena);
         Bytes       ir;
@@ -74,10 +77,9 @@ static bool images_of_ir(Ctx *c, const TirModule *m, const Target *t, const Code
 
         if (m->funcs[i]->kind != FUNC_DEVICE)
             continue;
-        if (!llvm_kernel(c, gpus[g].triple, gpus[g].gpu, m->funcs[i], &text))
+        if (!llvm_kernel(c, gpus[g].triple, gpu, m->funcs[i], &text))
             return false;
-        if (!llvm_compile_kernel(c->arena, gpus[g].triple, gpus[g].gpu, EMIT_LL, text.at, &ir,
-                                 &log))
+        if (!llvm_compile_kernel(c->arena, gpus[g].triple, gpu, EMIT_LL, text.at, &ir, &log))
             return error_at(c, E_CODEGEN, NO_LOC, "%s", log);
         vec_push(c->arena, &parts, ir);
     }
@@ -291,6 +293,8 @@ static void run_compiled(const Case *k)
     check_count++;
     if (arch)
         o.target = arena_printf(c->arena, "%s %s", target, arch);
+    if (ir_of)
+        o.target = arena_printf(c->arena, "%s -mcpu=%s", target, ir_of);
     o.passes.opt_level = level;
     o.passes.jobs = 1;
     o.passes.mixed = halves ? &f16 : NULL;
@@ -394,6 +398,8 @@ int main(int argc, char **argv)
             machine = argv[2] + 10;
         else if (!strncmp(argv[2], "-arch=", 6) || !strncmp(argv[2], "-mcpu=", 6))
             arch = argv[2];
+        else if (!strncmp(argv[2], "-ir=", 4))
+            ir_of = argv[2] + 4;
         else if (!strcmp(argv[2], "-f16"))
             halves = true;
         else if (!strcmp(argv[2], "-timed"))

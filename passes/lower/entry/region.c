@@ -13,16 +13,6 @@ enum { MAX_LOOP_PHASES = 4096 };
 
 /* ---- phases ------------------------------------------------------------------------------------ */
 
-static bool has_barrier(const Stmt *s)
-{
-    if (s->kind == STMT_BARRIER)
-        return true;
-    for (uint32_t i = 0; i < s->nkids; i++)
-        if (has_barrier(s->kids[i]))
-            return true;
-    return false;
-}
-
 /* The rounds of a loop that begin with their only barrier (a kernel's phases); 0: another one. */
 static uint32_t loop_phases(const Stmt *s)
 {
@@ -35,7 +25,7 @@ static uint32_t loop_phases(const Stmt *s)
     if (body->kind != STMT_SEQ || !body->nkids || body->kids[0]->kind != STMT_BARRIER)
         return 0;
     for (uint32_t i = 1; i < body->nkids; i++)
-        if (has_barrier(body->kids[i]))
+        if (stmt_has_barrier(body->kids[i]))
             return 0;
     return (uint32_t)n;
 }
@@ -56,11 +46,11 @@ static uint32_t count_phases(const Stmt *body)
     uint32_t n = 1, rounds;
 
     if (body->kind != STMT_SEQ)
-        return has_barrier(body) ? 0 : 1;
+        return stmt_has_barrier(body) ? 0 : 1;
     for (uint32_t i = 0; i < body->nkids; i++) {
         if (body->kids[i]->kind == STMT_BARRIER) {
             n++;
-        } else if (has_barrier(body->kids[i])) {
+        } else if (stmt_has_barrier(body->kids[i])) {
             rounds = loop_phases(body->kids[i]);
             /* What follows would belong to the last round. */
             if (!rounds || (i + 1 < body->nkids && body->kids[i + 1]->kind != STMT_BARRIER))
@@ -166,7 +156,7 @@ static void define_phases(Entry *e, const Stmt *region, const char *suffix)
                     stmt_seq(e->c, 0, NULL), stmt_return(e->c, NULL)));
     view_main(e, &code, true);
     for (uint32_t i = 0; i < count; i++) {
-        bool loop = kid[i]->kind != STMT_BARRIER && has_barrier(kid[i]);
+        bool loop = kid[i]->kind != STMT_BARRIER && stmt_has_barrier(kid[i]);
 
         if (!loop && kid[i]->kind != STMT_BARRIER) {
             add(e, &arms.now, body(e, kid[i]));

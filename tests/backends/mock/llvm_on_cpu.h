@@ -78,6 +78,8 @@ DOT(u8_i8)
 DOT(i8_u8)
 DOT(i8_i8)
 
+#include "amd_on_cpu.h"
+
 // Of AMD's GPUs; nothing asks for the largest number in the place of one that is too large.
 extern "C" int mock_sdot4(unsigned a, unsigned b, int c, bool) __asm__("mock_amdgcn.sdot4");
 extern "C" int mock_sdot4(unsigned a, unsigned b, int c, bool)

@@ -111,6 +111,35 @@ static const char warps[] = MMA("m16n8k16.row.col.f32.f32", "mma_f16", "float", 
                     MMA("m16n8k32.row.col.s8.u8", "mma_s8u8", "i32", "i32")
                         LDMATRIX("4", FOUR("i32")) LDMATRIX("2", "i32, i32");
 
+/* Of AMD's: vectors, which C passes in another way than LLVM. */
+#define AMD_WITH(name, function, c, ab, first, second, rest, given)                               \
+    "define " c " @mock_amdgcn." name "(" first ab " %a, " second ab " %b, " c " %c" rest ") {\n" \
+    "  %ap = alloca " ab "\n  %bp = alloca " ab "\n  %cp = alloca " c "\n"                        \
+    "  store " ab " %a, ptr %ap\n  store " ab " %b, ptr %bp\n  store " c " %c, ptr %cp\n"         \
+    "  call void @mock_amd_" function "(ptr %cp, ptr %ap, ptr %bp" given ")\n"                    \
+    "  %s = load " c ", ptr %cp\n  ret " c " %s\n}\n"
+#define MFMA(name, function, c, ab)                                                 \
+    AMD_WITH("mfma." name, function, c, ab, "", "", ", i32 %x, i32 %y, i32 %z", "") \
+    "declare void @mock_amd_" function "(ptr, ptr, ptr)\n"
+#define WMMA(type, function, n, ab)                                                              \
+    AMD_WITH("wmma.f32.16x16x16." type ".v8f32." n, function, "<8 x float>", ab, "", "", "", "") \
+    "declare void @mock_amd_" function "(ptr, ptr, ptr)\n"
+#define WMMA_BYTES(function, n, ab)                                                               \
+    AMD_WITH("wmma.i32.16x16x16.iu8.v8i32." n, function, "<8 x i32>", ab, "i1 %sa, ", "i1 %sb, ", \
+             ", i1 %clamp", ", i1 zeroext %sa, i1 zeroext %sb")                                   \
+    "declare void @mock_amd_" function "(ptr, ptr, ptr, i1 zeroext, i1 zeroext)\n"
+
+static const char amd_warps[] = MFMA("f32.16x16x16f16", "mfma_f16", "<4 x float>", "<4 x half>")
+    MFMA("f32.16x16x16bf16.1k", "mfma_bf16", "<4 x float>", "<4 x i16>")
+        MFMA("i32.16x16x32.i8", "mfma_s8k32", "<4 x i32>", "i64")
+            MFMA("i32.16x16x16i8", "mfma_s8", "<4 x i32>", "i32")
+                WMMA("f16", "wmma3_f16", "v16f16", "<16 x half>")
+                    WMMA("f16", "wmma4_f16", "v8f16", "<8 x half>")
+                        WMMA("bf16", "wmma3_bf16", "v16i16", "<16 x i16>")
+                            WMMA("bf16", "wmma4_bf16", "v8i16", "<8 x i16>")
+                                WMMA_BYTES("wmma3_bytes", "v4i32", "<4 x i32>")
+                                    WMMA_BYTES("wmma4_bytes", "v2i32", "<2 x i32>");
+
 /* ---- kernels --------------------------------------------------------------------------------------- */
 
 /* The product of the numbers behind each of `words`, of blocks that have so many threads. */
@@ -147,7 +176,8 @@ static void add_entry(FILE *out, const char *text)
             fprintf(out, "%slong long", params++ ? ", " : "");
     }
     fprintf(out, ");\nMOCK_KERNEL(%.*s, %d, %d)\n", n, name, threads_of(text),
-            strstr(text, "barrier") || strstr(text, "mma.") || strstr(text, "ldmatrix"));
+            strstr(text, "barrier") || strstr(text, "mma.") || strstr(text, "mfma.") ||
+                strstr(text, "ldmatrix"));
 }
 
 static char *printed(void (*print)(FILE *, const char *), const char *text)
@@ -166,7 +196,8 @@ void *mock_retarget(const char *text, size_t *bytes, char **log)
     char *kernel = printed(replace, text), *entry = printed(add_entry, text);
     void *code;
 
-    code = mock_compile(entry, kernel, warps, bytes, log);
+    code =
+        mock_compile(entry, kernel, strstr(text, "amdgpu_kernel ") ? amd_warps : warps, bytes, log);
     free(kernel);
     free(entry);
     return code;
