@@ -35,6 +35,11 @@ enum {
     MAX_PLATFORMS = 16,
     MAX_DEVICES = 16,
     MAX_OPTIONS = 256,
+    CL_COMPILER_NOT_AVAILABLE = -3,
+    CL_MEM_OBJECT_ALLOCATION_FAILURE = -4,
+    CL_OUT_OF_RESOURCES = -5,
+    CL_BUILD_FAILURE = -11,
+    CL_INVALID_BINARY = -42,
     MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
 };
 #define CL_DEVICE_TYPE_ALL 0xffffffffu
@@ -93,6 +98,20 @@ typedef struct {
     CALLS(FIELD_CALL)
     MAKES(FIELD_MAKE)
 } OpenCl;
+
+/* What a product can meet with on a device that it is not for. */
+static const char *cl_error_text(DeviceState *state, int32_t code)
+{
+    (void)state;
+    switch (code) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE: return "out of the device's memory";
+    case CL_OUT_OF_RESOURCES: return "out of the device's resources";
+    case CL_COMPILER_NOT_AVAILABLE: return "the device takes binaries alone";
+    case CL_BUILD_FAILURE: return "the program does not build";
+    case CL_INVALID_BINARY: return "the binary is for another device";
+    default: return NULL;
+    }
+}
 
 static int32_t check(OpenCl *cl, int32_t code, const char *what)
 {
@@ -232,8 +251,13 @@ static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_
         program = cl->clCreateProgramWithBinary(cl->context, 1, &cl->device, &bytes, &binary,
                                                 &status, &rc);
     }
-    if (rc || status)
-        return check(cl, rc ? rc : status, "clCreateProgram");
+    if (rc || status) {
+        if (!rc)
+            cl->clReleaseProgram(program);
+        return check(cl, rc ? rc : status,
+                     form == TVMCC_CODE_SOURCE ? "clCreateProgramWithSource"
+                                               : "clCreateProgramWithBinary");
+    }
     rc = check(cl, cl->clBuildProgram(program, 1, &cl->device, options, NULL, NULL),
                "clBuildProgram");
     if (rc) {
@@ -547,6 +571,7 @@ const DeviceDriver tvmrt_opencl_driver = {
     .devices = cl_devices,
     .launch_times = cl_launch_times,
     .forget_times = cl_forget_times,
+    .error_text = cl_error_text,
     .shares = true,
     .functions = {.alloc = cl_alloc,
                   .free = cl_free,

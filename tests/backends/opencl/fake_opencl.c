@@ -1,5 +1,5 @@
 /* libOpenCL.so.1 with one device that builds nothing: the log of a build says by which options it
- * was asked for.  What the device is, the environment says. */
+ * was asked for.  What the device is and says of binaries, the environment says. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
 };
 
 static char options[1024];
-static int  any;
+static int  any, programs;
 
 int32_t clGetPlatformIDs(uint32_t n, Handle *out, uint32_t *got)
 {
@@ -69,12 +69,15 @@ int32_t clReleaseContext(Handle h)
 int32_t clReleaseCommandQueue(Handle h)
 {
     (void)h;
+    if (programs)
+        abort(); /* one is left */
     return 0;
 }
 
 int32_t clReleaseProgram(Handle h)
 {
     (void)h;
+    programs--;
     return 0;
 }
 
@@ -83,6 +86,7 @@ Handle clCreateProgramWithSource(Handle context, uint32_t n, const char **text, 
 {
     (void)context, (void)n, (void)text, (void)bytes;
     *code = 0;
+    programs++;
     return &any;
 }
 
@@ -90,8 +94,14 @@ Handle clCreateProgramWithBinary(Handle context, uint32_t n, const Handle *devic
                                  const size_t *bytes, const uint8_t **code, int32_t *status,
                                  int32_t *error)
 {
+    const char *says = getenv("FAKE_CL_STATUS"), *fails = getenv("FAKE_CL_ERROR");
+
     (void)context, (void)n, (void)devices, (void)bytes, (void)code;
-    *status = *error = 0;
+    *status = says ? atoi(says) : 0;
+    *error = fails ? atoi(fails) : 0;
+    if (*error)
+        return NULL;
+    programs++;
     return &any;
 }
 

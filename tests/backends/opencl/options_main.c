@@ -1,4 +1,5 @@
-/* By which options the runtime builds a program of the device that fake_opencl.c says. */
+/* By which options the runtime builds a program of the device that fake_opencl.c says, and what it
+ * says of binaries that the device refuses. */
 #include "tvmcc/runtime.h"
 
 #include <stdio.h>
@@ -32,6 +33,25 @@ static void check(const char *config, const char *version, uint32_t form, const 
     free(room);
 }
 
+static void check_refused(const char *variable, const char *code, const char *want)
+{
+    _Alignas(64) char room[4096];
+    void             *module = NULL;
+    const char       *why = "", *said = "it is loaded";
+
+    setenv(variable, code, 1);
+    const tvmcc_device *d = tvmrt_device_open(TVMCC_DEVICE_OPENCL, room, sizeof room, &why);
+    if (d && d->module_load(d->self, TVMCC_CODE_BINARY, "x", 1, "", &module) == TVMCC_E_DEVICE)
+        said = d->last_error(d->self);
+    if (strcmp(said, want) != 0) {
+        printf("a refused binary: '%s', not '%s'\n", d ? said : why, want);
+        failures++;
+    }
+    if (d)
+        tvmrt_device_close(d); /* the fake ends the process if a program is left */
+    unsetenv(variable);
+}
+
 int main(void)
 {
     static const char plain[] = "kernel", dot[] = "#ifdef __opencl_c_x", one[] = "OpenCL 1.2 x",
@@ -48,5 +68,13 @@ int main(void)
     check("0x80", one, SOURCE, plain, "", EXACT);
     check("0x80", one, SOURCE, plain, many, many);   /* there is no room for more */
     check("0x80", one, BINARY, plain, LEAST, LEAST); /* has been compiled */
+    for (int i = 0; i < 2; i++) {
+        const char *variable = i ? "FAKE_CL_STATUS" : "FAKE_CL_ERROR";
+
+        check_refused(variable, "-42",
+                      "clCreateProgramWithBinary failed with OpenCL error -42, the binary is for "
+                      "another device");
+        check_refused(variable, "-30", "clCreateProgramWithBinary failed with OpenCL error -30");
+    }
     return failures != 0;
 }
