@@ -53,6 +53,7 @@ typedef struct {
                    DeviceImages *out);
     /* ... which a compiler makes that is not ours: its name and version, or "" if there is none. */
     const char *(*compiler)(Ctx *c);
+    const char *compiler_hint; /* how to get it, for people */
     /* How a function is called in it; NULL: device_symbol. */
     const char *(*symbol)(Ctx *c, const char *func);
 } Device;

@@ -312,9 +312,13 @@ bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
  * not for the library. */
 void file_handle_signals(void);
 void file_remove_temporaries(void);
+/* A program in PATH, as a shell would find it, or by its path; NULL: there is none. */
+const char *file_find_tool(Arena *a, const char *name);
 /* Runs a program that writes temporaries, found in PATH, and waits for it: `words` end with NULL.
  * An errno value if it cannot be started; `status` is 128+n for signals. */
 int file_run_tool(const char *const *words, int *status);
+/* ... in that folder, where what it prints goes to stderr. A path in words[0] is a full one. */
+int file_run_tool_in(const char *folder, const char *const *words, int *status);
 /* A temporary name beside `path` that the two functions above know of; the file exists, empty.
  * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop.
  */

@@ -21,7 +21,9 @@
 #include <poll.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,26 +153,66 @@ void file_handle_signals(void)
 
 /* ---- tools --------------------------------------------------------------------------------------- */
 
-static int spawn(pid_t *pid, const char *const *words, const sigset_t *mask)
+static bool executable(const char *path)
 {
-    posix_spawnattr_t attr;
-    int               error = posix_spawnattr_init(&attr);
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+const char *file_find_tool(Arena *a, const char *name)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(name, '/'))
+        return executable(name) ? name : NULL;
+    while (path && *path) {
+        size_t      n = strcspn(path, ":");
+        const char *full = arena_printf(a, "%.*s/%s", (int)n, path, name);
+
+        if (n && executable(full))
+            return full;
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+/* `folder` NULL: here, with our stdout. */
+static int spawn(pid_t *pid, const char *folder, const char *const *words, const sigset_t *mask)
+{
+    posix_spawnattr_t          attr;
+    posix_spawn_file_actions_t actions;
+    int                        error = posix_spawnattr_init(&attr);
 
     if (error)
         return error;
-    posix_spawnattr_setsigmask(&attr, mask);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-    error = posix_spawnp(pid, words[0], NULL, &attr, (char *const *)(uintptr_t)words, environ);
+    if (!(error = posix_spawn_file_actions_init(&actions))) {
+        posix_spawnattr_setsigmask(&attr, mask);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+        if (folder)
+            error = posix_spawn_file_actions_addchdir_np(&actions, folder);
+        if (folder && !error)
+            error = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        if (!error)
+            error = posix_spawnp(pid, words[0], &actions, &attr, (char *const *)(uintptr_t)words,
+                                 environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
     posix_spawnattr_destroy(&attr);
     return error;
 }
 
 int file_run_tool(const char *const *words, int *status)
 {
+    return file_run_tool_in(NULL, words, status);
+}
+
+int file_run_tool_in(const char *folder, const char *const *words, int *status)
+{
     sigset_t    before = temporary_begin();
     siginfo_t   info;
     pid_t       pid;
-    int         raw = 0, error = spawn(&pid, words, &before);
+    int         raw = 0, error = spawn(&pid, folder, words, &before);
     atomic_int *slot = NULL;
 
     for (int i = 0; !error && !slot && i < SLOTS; i++) {

@@ -48,7 +48,7 @@ static const char *find_first(Arena *a, const char *programs)
 
     tool_words(a, &names, programs);
     for (uint32_t i = 0; i < names.n && !found; i++)
-        found = tool_find(a, names.at[i]);
+        found = file_find_tool(a, names.at[i]);
     return found;
 }
 
@@ -106,6 +106,30 @@ static void find_all_devices(Arena *a, DevicesVec *out)
             vec_push(a, out, find_devices(a, b));
 }
 
+/* ---- compilers of kernels that are not ours ---------------------------------------------------------- */
+
+typedef struct {
+    const char *target, *version, *hint; /* version: "" if there is none */
+} Compiler;
+
+typedef VEC(Compiler) Compilers;
+
+/* Neighbours may have the same. */
+static void find_compilers(Ctx *c, Compilers *out)
+{
+    const Backend *b;
+    const char *(*last)(Ctx *) = NULL;
+
+    for (uint32_t i = 0; (b = backend_at(i, NULL)); i++) {
+        const Device *d = b->device;
+
+        if (!d || !d->compiler || d->compiler == last)
+            continue;
+        last = d->compiler;
+        vec_push(c->arena, out, ((Compiler){b->name, d->compiler(c), d->compiler_hint}));
+    }
+}
+
 /* ---- what was found --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -116,6 +140,7 @@ typedef struct {
     uint32_t      cache_entries;
     uint64_t      cache_bytes, cache_max;
     DevicesVec    devices; /* by kind */
+    Compilers     compilers;
 } Report;
 
 static void look_at_cache(Report *r)
@@ -217,6 +242,12 @@ static void show(Report *r)
              tools[i].packages);
     line(r->a, table, "Android NDK", tool_ndk_clang(r->a, "aarch64-linux-android21"),
          "its clang, found by ANDROID_NDK (optional)", "google-android-ndk-installer");
+    for (uint32_t i = 0; i < r->compilers.n; i++) {
+        const Compiler *k = &r->compilers.at[i];
+
+        row(table, arena_printf(r->a, "for %s", k->target),
+            *k->version ? k->version : arena_printf(r->a, "-  its compiler: %s", k->hint));
+    }
     heading(table, "other machines", "link, run");
     for (size_t i = 0; i < COUNT(machines); i++)
         add_machine(r->a, table, &machines[i]);
@@ -283,6 +314,18 @@ static void show_json(Report *r)
         json_text(&s, "packages", tools[i].packages);
         str_addc(&s, '}');
     }
+    str_add(&s, "],\n \"compilers\": [");
+    for (uint32_t i = 0; i < r->compilers.n; i++) {
+        const Compiler *k = &r->compilers.at[i];
+
+        str_add(&s, i ? ",\n  {" : "\n  {");
+        json_text(&s, "target", k->target);
+        str_add(&s, ", ");
+        json_text(&s, "version", *k->version ? k->version : NULL);
+        str_add(&s, ", ");
+        json_text(&s, "hint", k->hint);
+        str_addc(&s, '}');
+    }
     str_add(&s, "],\n \"machines\": [");
     for (size_t i = 0; i < COUNT(machines); i++) {
         const MachineRow *m = &machines[i];
@@ -313,6 +356,7 @@ int cmd_doctor(Driver *driver)
         return 0;
     }
     r.cpu = backend_cpu()->parse_target(c, "llvm -mcpu=native");
+    find_compilers(c, &r.compilers);
     find_all_devices(driver->arena, &r.devices);
     look_at_cache(&r);
     if (driver->opt.json)

@@ -189,7 +189,7 @@ static void find_possible(Repro *r)
     if (WITH_ASAN || WITH_MSAN) { /* faketime's dlsym and their malloc call each other */
         r->why[VARY_DATE] = "'faketime' cannot run this build, which is sanitized";
         r->possible &= ~(1u << VARY_DATE);
-    } else if (!(r->faketime = tool_find(r->driver->arena, "faketime"))) {
+    } else if (!(r->faketime = file_find_tool(r->driver->arena, "faketime"))) {
         r->why[VARY_DATE] = "'faketime' is not installed";
         r->possible &= ~(1u << VARY_DATE);
     }

@@ -368,7 +368,7 @@ static bool choose_compiler(Remote *r, ToolArgs *args)
     if (!cc)
         cc = tool_ndk_clang(a, r->triple);
     if (!cc)
-        cc = tool_find(a, arena_printf(a, "%s-gcc", r->triple));
+        cc = file_find_tool(a, arena_printf(a, "%s-gcc", r->triple));
     if (cc) {
         tool_words(a, args, cc);
         return true;
@@ -466,12 +466,12 @@ static bool choose_emulator(Remote *r, ToolArgs *args)
     if (wasm) {
         const char *launcher;
 
-        if ((tool = tool_find(a, "wasmtime"))) {
+        if ((tool = file_find_tool(a, "wasmtime"))) {
             vec_push(a, args, tool);
             tool_words(a, args, "run --dir=/");
             return true;
         }
-        if ((tool = tool_find(a, "node"))) {
+        if ((tool = file_find_tool(a, "node"))) {
             launcher = temporary_with(
                 r, (Bytes){(const uint8_t *)node_launcher, sizeof node_launcher - 1});
             vec_push(a, args, tool);

@@ -445,7 +445,6 @@ bool source_read(Arena *a, Bytes text, SourceInfo *out);
 
 typedef VEC(const char *) ToolArgs;
 
-const char *tool_find(Arena *a, const char *name); /* in PATH, as a shell would; NULL */
 const char *tool_find_any(Arena *a, const char *const *names, uint32_t n);
 /* The words of a command, split at spaces. */
 void tool_words(Arena *a, ToolArgs *args, const char *command);

@@ -57,7 +57,8 @@ static bool choose_tool(Link *l)
     const char              *triple = tool_triple(l->a, job->triple), *tool, *lld;
 
     if (job->cc) {
-        tool = tool_find(l->a, arena_printf(l->a, "%.*s", (int)strcspn(job->cc, " "), job->cc));
+        tool =
+            file_find_tool(l->a, arena_printf(l->a, "%.*s", (int)strcspn(job->cc, " "), job->cc));
         if (tool && !is_linker(tool))
             return use_driver(l, job->cc);
         if (tool)
@@ -68,7 +69,7 @@ static bool choose_tool(Link *l)
         return use_driver(l, tool);
     if ((tool = tool_ndk_clang(l->a, job->triple)) != NULL)
         return use_driver(l, tool);
-    if (!job->native && (tool = tool_find(l->a, arena_printf(l->a, "%s-gcc", triple))) != NULL)
+    if (!job->native && (tool = file_find_tool(l->a, arena_printf(l->a, "%s-gcc", triple))) != NULL)
         return use_driver(l, tool);
     lld = tool_find_any(l->a, linkers, COUNT(linkers) - !job->native);
     tool = tool_find_any(l->a, clangs, COUNT(clangs));

@@ -9,39 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static bool executable(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-const char *tool_find(Arena *a, const char *name)
-{
-    const char *path = getenv("PATH");
-
-    if (strchr(name, '/'))
-        return executable(name) ? name : NULL;
-    while (path && *path) {
-        size_t      n = strcspn(path, ":");
-        const char *full = arena_printf(a, "%.*s/%s", (int)n, path, name);
-
-        if (n && executable(full))
-            return full;
-        path += n + (path[n] == ':');
-    }
-    return NULL;
-}
 
 const char *tool_find_any(Arena *a, const char *const *names, uint32_t n)
 {
     const char *found = NULL;
 
     for (uint32_t i = 0; i < n && !found; i++)
-        found = tool_find(a, names[i]);
+        found = file_find_tool(a, names[i]);
     return found;
 }
 
@@ -111,7 +85,7 @@ const char *tool_ndk_clang(Arena *a, const char *triple)
             continue;
         clang = arena_printf(a, "%s/toolchains/llvm/prebuilt/linux-x86_64/bin/%s%s-clang", ndk,
                              arch, *level ? level : "21");
-        if (executable(clang))
+        if (file_find_tool(a, clang))
             return clang;
     }
     return NULL;

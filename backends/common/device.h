@@ -19,24 +19,24 @@ void *device_jit_symbol(Jit *j, const char *func);
 void  device_jit_free(Jit *j);
 
 /* The row of a backend `id`, whose Device has that name: `about` is the device, for people. */
-#define DEVICE_BACKEND(id, about)                               \
-    static const Target *parse_target(Ctx *c, const char *text) \
-    {                                                           \
-        return device_parse_target(c, &backend_##id, text);     \
-    }                                                           \
-    static void list_targets(StrBuf *out)                       \
-    {                                                           \
-        device_list_target(out, #id, about);                    \
-    }                                                           \
-    const Backend backend_##id = {                              \
-        .name = #id,                                            \
-        .device = &id,                                          \
-        .parse_target = parse_target,                           \
-        .list_targets = list_targets,                           \
-        .device_code = device_code,                             \
-        .jit_load = device_jit_load,                            \
-        .jit_symbol = device_jit_symbol,                        \
-        .jit_free = device_jit_free,                            \
+#define DEVICE_BACKEND(id, about)                             \
+    static const Target *parse_##id(Ctx *c, const char *text) \
+    {                                                         \
+        return device_parse_target(c, &backend_##id, text);   \
+    }                                                         \
+    static void list_##id(StrBuf *out)                        \
+    {                                                         \
+        device_list_target(out, #id, about);                  \
+    }                                                         \
+    const Backend backend_##id = {                            \
+        .name = #id,                                          \
+        .device = &id,                                        \
+        .parse_target = parse_##id,                           \
+        .list_targets = list_##id,                            \
+        .device_code = device_code,                           \
+        .jit_load = device_jit_load,                          \
+        .jit_symbol = device_jit_symbol,                      \
+        .jit_free = device_jit_free,                          \
     };
 
 /* Members of a Device: NVIDIA's GPUs, whoever compiles their kernels.  48 KiB are what a kernel may
@@ -74,17 +74,33 @@ typedef struct {
     /* A kernel as text, which says all that its code depends on beside architecture and compiler.
      */
     bool (*text)(Ctx *c, const void *user, const Target *t, const Func *f, StrBuf *out);
+    /* Optional, instead of it: all kernels as one text, whose code is one as well. */
+    bool (*program)(Ctx *c, const TirModule *m, StrBuf *out);
     /* In any thread; false with what it said in `log`. */
     bool (*compile)(const void *user, Arena *a, const char *arch, const char *text, Bytes *out,
                     const char **log);
-    bool (*is_text)(const void *user, const char *arch); /* what it makes: TVMCC_CODE_SOURCE */
+    /* Optional: is what it makes TVMCC_CODE_SOURCE? */
+    bool (*is_text)(const void *user, const char *arch);
     /* Optional: false with an error recorded for a GPU that it makes no code for. */
     bool (*knows)(Ctx *c, const void *user, const char *arch);
 } DeviceCompiler;
 
-/* All kernels for all GPUs of the target, from the cache or made by several threads. */
+/* All kernels for all GPUs of the target, from the cache or made by several threads; where it names
+ * none the architecture is "". */
 bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, const Target *t,
                    const CodegenOptions *o, DeviceImages *out);
+
+/* ---- program.c ----------------------------------------------------------------------------------- */
+
+/* The full path of a program that PATH or `bin` of one of the folders has, or of one that is named
+ * by its path; NULL: there is none.  Folders may be NULL. */
+const char *device_find_program(Ctx *c, const char *name, const char *const *folders, uint32_t n);
+/* DeviceCompiler.version: what tells builds of it apart. */
+const char *device_program_version(Ctx *c, const char *name, const char *path);
+/* For DeviceCompiler.compile: runs it in a new folder that has the text as the file `in`, and reads
+ * the file `result` that it leaves there.  Words end with NULL. */
+bool device_run_program(Arena *a, const char *const *words, const char *in, const char *text,
+                        const char *result, Bytes *out, const char **log);
 
 /* ---- build.c ------------------------------------------------------------------------------------- */
 

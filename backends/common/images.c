@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct {
-    const Func *func;
+    const Func *func; /* NULL: all of them */
     const char *arch, *text, *log;
     Sha256      key;
     Bytes       code;
@@ -92,6 +92,51 @@ static Sha256 key_of(const DeviceCompiler *k, const Job *j)
     return sha256_end(&h);
 }
 
+static const char *arch_at(Ctx *c, const Target *t, uint32_t i)
+{
+    const char *arch = device_arch(c, t, i);
+
+    return arch || i ? arch : intern(c->strings, "");
+}
+
+static void add_jobs(Ctx *c, const Target *t, const Func *f, const char *text, Jobs *jobs)
+{
+    const char *arch;
+
+    for (uint32_t k = 0; (arch = arch_at(c, t, k)); k++)
+        vec_push(c->arena, jobs, ((Job){.func = f, .arch = arch, .text = text}));
+}
+
+static bool find_jobs(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, const Target *t,
+                      Jobs *jobs)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        const Func *f = m->funcs[i];
+        StrBuf      text = strbuf(c->arena);
+
+        if (f->kind != FUNC_DEVICE)
+            continue;
+        if (!(compiler->program ? compiler->program(c, m, &text)
+                                : compiler->text(c, compiler->user, t, f, &text)))
+            return false;
+        add_jobs(c, t, compiler->program ? NULL : f, text.at, jobs);
+        if (compiler->program)
+            break;
+    }
+    return true;
+}
+
+static bool not_compiled(Ctx *c, const DeviceCompiler *compiler, const Job *j)
+{
+    const char *what = j->func ? arena_printf(c->scratch, "kernel '%s' is", j->func->name)
+                               : "the kernels are",
+               *to = *j->arch ? " for " : "";
+
+    return (!compiler->knows || compiler->knows(c, compiler->user, j->arch)) &&
+           error_at(c, E_CODEGEN, j->func ? j->func->loc : NO_LOC, "%s not compiled%s%s: %.*s",
+                    what, to, j->arch, (int)strcspn(j->log, "\n"), j->log);
+}
+
 bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, const Target *t,
                    const CodegenOptions *o, DeviceImages *out)
 {
@@ -99,16 +144,8 @@ bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, c
     const char *arch;
     Work        w = {.compiler = compiler};
 
-    for (uint32_t i = 0; i < m->nfuncs; i++) {
-        StrBuf text = strbuf(c->arena);
-
-        if (m->funcs[i]->kind != FUNC_DEVICE)
-            continue;
-        if (!compiler->text(c, compiler->user, t, m->funcs[i], &text))
-            return false;
-        for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++)
-            vec_push(c->arena, &jobs, ((Job){.func = m->funcs[i], .arch = arch, .text = text.at}));
-    }
+    if (!find_jobs(c, compiler, m, t, &jobs))
+        return false;
     w.todo = NEW_ARRAY(c->arena, Job *, jobs.n + 1);
     for (uint32_t i = 0; i < jobs.n; i++) {
         Job *j = &jobs.at[i];
@@ -124,16 +161,13 @@ bool device_images(Ctx *c, const DeviceCompiler *compiler, const TirModule *m, c
         const Job *j = w.todo[i];
 
         if (!j->code.n)
-            return (!compiler->knows || compiler->knows(c, compiler->user, j->arch)) &&
-                   error_at(c, E_CODEGEN, j->func->loc, "kernel '%s' is not compiled for %s: %.*s",
-                            j->func->name, j->arch, (int)strcspn(j->log, "\n"), j->log);
+            return not_compiled(c, compiler, j);
         if (o->cache)
             cache_put(o->cache, j->key, j->code);
     }
-    for (uint32_t k = 0; (arch = device_arch(c, t, k)); k++) {
-        DeviceImage image = {.form = compiler->is_text(compiler->user, arch) ? TVMCC_CODE_SOURCE
-                                                                             : TVMCC_CODE_BINARY,
-                             .target = arch};
+    for (uint32_t k = 0; (arch = arch_at(c, t, k)); k++) {
+        bool        text = compiler->is_text && compiler->is_text(compiler->user, arch);
+        DeviceImage image = {.form = text ? TVMCC_CODE_SOURCE : TVMCC_CODE_BINARY, .target = arch};
         Bytes      *parts = NEW_ARRAY(c->arena, Bytes, jobs.n + 1);
 
         for (uint32_t i = 0; i < jobs.n; i++)

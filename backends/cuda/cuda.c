@@ -12,6 +12,8 @@ static const Device cuda = {
     .source = cuda_source,
     .images = cuda_images,
     .compiler = cuda_compiler_version,
+    .compiler_hint = "in a virtual environment of Python: pip install nvidia-cuda-nvrtc; or "
+                     "apt-get install nvidia-cuda-toolkit; or TVMCC_NVRTC=<file>",
 };
 
 DEVICE_BACKEND(cuda, "NVIDIA GPUs: -arch=sm_80, once for each")

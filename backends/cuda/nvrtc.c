@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* The calls that we need, by NVRTC's documented prototypes. */
 typedef struct {
@@ -182,55 +181,28 @@ static bool compile_by_library(const NvrtcCalls *n, Arena *a, const char *arch, 
 
 /* ---- nvcc --------------------------------------------------------------------------------------- */
 
-static const char *find_nvcc(Ctx *c)
+static const char *find_nvcc(Ctx *c, const char *own)
 {
     const char *const tools[] = {getenv("CUDA_PATH"), getenv("CUDA_HOME"), "/usr/local/cuda"};
-    const char       *path = getenv("PATH");
 
-    while (path && *path) {
-        size_t      n = strcspn(path, ":");
-        const char *at = arena_printf(c->arena, "%.*s/nvcc", (int)n, path);
-
-        if (n && access(at, X_OK) == 0)
-            return at;
-        path += n + (path[n] == ':');
-    }
-    for (size_t i = 0; i < COUNT(tools); i++) {
-        const char *at = tools[i] ? arena_printf(c->arena, "%s/bin/nvcc", tools[i]) : NULL;
-
-        if (at && access(at, X_OK) == 0)
-            return at;
-    }
-    return NULL;
+    return own ? device_find_program(c, own, NULL, 0)
+               : device_find_program(c, "nvcc", tools, COUNT(tools));
 }
 
 static bool compile_by_program(const char *nvcc, Arena *a, const char *arch, const char *text,
                                Bytes *out, const char **log)
 {
-    Diags      *d = diags_new(a);
-    const char *folder = file_temporary_folder(d, a), *in, *result;
-    int         status = 0;
-    bool        ok;
-
-    *log = "no temporary folder";
-    if (!folder)
-        return false;
-    in = arena_printf(a, "%s/kernel.cu", folder);
-    result = arena_printf(a, "%s/kernel", folder);
     const char *words[] = {nvcc,
                            cuda_is_ptx(arch) ? "-ptx" : "-cubin",
                            arena_printf(a, "-arch=%s", arch),
                            options[0],
                            options[1],
                            "-o",
-                           result,
-                           in,
+                           "kernel",
+                           "kernel.cu",
                            NULL};
-    ok = file_write(d, in, (Bytes){(const uint8_t *)text, strlen(text)}) &&
-         file_run_tool(words, &status) == 0 && status == 0 && file_read(d, a, result, out);
-    *log = "its messages stand above";
-    file_drop_folder(folder);
-    return ok && out->n;
+
+    return device_run_program(a, words, "kernel.cu", text, "kernel", out, log);
 }
 
 /* ---- either ------------------------------------------------------------------------------------- */
@@ -249,20 +221,15 @@ static bool compile(const void *user, Arena *a, const char *arch, const char *te
 /* Nothing is ever unloaded. */
 static bool find_compiler(Ctx *c, const char *own, CudaCompiler *out)
 {
-    struct stat st = {0};
-
     *out = (CudaCompiler){0};
     if (own ? open_library(own, out) : find_library(c, out)) {
         know_version(c, out);
         know_archs(c, out);
         return true;
     }
-    out->nvcc = !own ? find_nvcc(c) : access(own, X_OK) == 0 ? own : NULL;
-    if (!out->nvcc)
+    if (!(out->nvcc = find_nvcc(c, own)))
         return false;
-    stat(out->nvcc, &st);
-    out->version = arena_printf(c->arena, "nvcc, %lld bytes of %lld", (long long)st.st_size,
-                                (long long)st.st_mtime);
+    out->version = device_program_version(c, "nvcc", out->nvcc);
     return true;
 }
 
@@ -281,7 +248,7 @@ const char *cuda_compiler_version(Ctx *c)
 }
 
 /* What there is on this machine; false with E_NO_TOOL recorded. */
-static bool compiler(Ctx *c, CudaCompiler *out)
+static bool compiler(Ctx *c, const Target *t, CudaCompiler *out)
 {
     const char *own = own_compiler();
 
@@ -292,8 +259,7 @@ static bool compiler(Ctx *c, CudaCompiler *out)
                         "TVMCC_NVRTC is '%s', which is neither NVRTC nor nvcc", own);
     error_at(c, E_NO_TOOL, NO_LOC,
              "kernels for CUDA are compiled by NVRTC, and there is neither libnvrtc nor nvcc");
-    diag_hint(c->diags, "in a virtual environment of Python: pip install nvidia-cuda-nvrtc; or "
-                        "apt-get install nvidia-cuda-toolkit; or TVMCC_NVRTC=<file>");
+    diag_hint(c->diags, "%s", t->backend->device->compiler_hint);
     return false;
 }
 
@@ -337,7 +303,7 @@ bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptio
                           .is_text = is_text,
                           .knows = knows};
 
-    if (!compiler(c, &k))
+    if (!compiler(c, t, &k))
         return false;
     all.version = k.version;
     return device_images(c, &all, m, t, o, out);

@@ -237,6 +237,20 @@ static void test_signal_threads(void)
     }
 }
 
+static void test_find_tool(void)
+{
+    Arena      *a = arena_new(NULL);
+    const char *here[] = {"sh", "-c", "[ \"$(pwd -P)\" = \"$0\" ] && exit 4", folder, NULL};
+    const char *sh = file_find_tool(a, "sh");
+    int         status = 0;
+
+    CHECK(sh && *sh == '/' && file_find_tool(a, sh) == sh);
+    CHECK(!file_find_tool(a, "no-such-tool") && !file_find_tool(a, folder));
+    CHECK(file_run_tool_in(folder, here, &status) == 0 && status == 4);
+    CHECK_INT(file_run_tool_in("/nowhere", here, &status), ENOENT);
+    arena_free(a);
+}
+
 /* A tool that writes ends before us, with what it wrote. */
 static void test_signal_tool(void)
 {
@@ -408,6 +422,7 @@ int main(void)
     RUN(test_file_errors);
     RUN(test_signal);
     RUN(test_signal_threads);
+    RUN(test_find_tool);
     RUN(test_signal_tool);
     RUN(test_killed);
     RUN(test_left);

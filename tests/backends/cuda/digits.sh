@@ -148,7 +148,7 @@ TVMCC_NVRTC=/nothing compile cuda
 [ $? = 9 ] && grep -q "'/nothing', which is neither NVRTC nor nvcc \[E0801\]" out || bad "no NVRTC"
 cat >nvcc <<'SH'
 #!/bin/sh
-echo "$*" >>nvcc.log
+echo "$*" >>"${0%/*}/nvcc.log"
 while [ "$1" != -o ]; do shift; done
 echo "made by nvcc" >"$2"
 SH
