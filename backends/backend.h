@@ -98,6 +98,7 @@ const Backend *backend_at(uint32_t i, const char **about);
 
 #define BACKEND(name, about) extern const Backend backend_##name;
 #define DEVICE(name, about, product, text, suffix, what) extern const Backend backend_##name;
+#define SIBLING(name, about, product) extern const Backend backend_##name;
 #define SOURCE(name, about, product, text, suffix, what) extern const Backend backend_##name;
 #include "backends/backends.def"
 

@@ -6,6 +6,7 @@
 static const Backend *const all[] = {
 #define BACKEND(name, about) &backend_##name,
 #define DEVICE(name, about, product, text, suffix, what) &backend_##name,
+#define SIBLING(name, about, product) &backend_##name,
 #define SOURCE(name, about, product, text, suffix, what) &backend_##name,
 #include "backends/backends.def"
 };
@@ -13,6 +14,7 @@ static const Backend *const all[] = {
 static const char *const abouts[] = {
 #define BACKEND(name, about) about,
 #define DEVICE(name, about, product, text, suffix, what) about,
+#define SIBLING(name, about, product) about,
 #define SOURCE(name, about, product, text, suffix, what) about,
 #include "backends/backends.def"
 };

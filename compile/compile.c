@@ -65,6 +65,25 @@ const char *product_owner(Product p)
     return NULL;
 }
 
+bool product_fits(Product p, const char *target)
+{
+    size_t n = strcspn(target, " ,");
+
+#define IS(name) (strlen(#name) == n && !strncmp(#name, target, n))
+#define DEVICE(name, about, product, text, suffix, what) \
+    if (p == PRODUCT_##product && IS(name))              \
+        return true;
+#define SIBLING(name, about, product)       \
+    if (p == PRODUCT_##product && IS(name)) \
+        return true;
+#define SOURCE(name, about, product, text, suffix, what) \
+    if (p == PRODUCT_##product && IS(name))              \
+        return true;
+#include "backends/backends.def"
+#undef IS
+    return !product_is_program(p);
+}
+
 bool product_is_program(Product p)
 {
     return product_owner(p) != NULL;

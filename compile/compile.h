@@ -42,6 +42,7 @@ Product  product_of_source(const char *target);
 uint32_t product_sources(void); /* the set of these */
 /* The backend whose text it is; NULL: of none alone. */
 const char *product_owner(Product p);
+bool        product_fits(Product p, const char *target); /* it is that of any, or of this one's */
 /* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
 Product product_of_path(const char *path);
 

@@ -412,14 +412,12 @@ static bool fits_backend(Diags *d, const CompileOptions *o, uint32_t set)
         return true;
     const int n = (int)strcspn(target, " ,");
     for (int p = 0; p < PRODUCT_COUNT; p++) {
-        const char *owner = product_owner((Product)p);
-
         if (!(set >> p & 1))
             continue;
-        if (owner && (strncmp(owner, target, (size_t)n) || owner[n])) {
+        if (!product_fits((Product)p, target)) {
             diag_error(d, E_USAGE, NO_LOC, "'%s' is %s: target '%.*s' has none",
                        product_table[p].text, product_table[p].about, n, target);
-            diag_hint(d, "say --target=%s", owner);
+            diag_hint(d, "say --target=%s", product_owner((Product)p));
             return false;
         }
         if (source == PRODUCT_COUNT ||

@@ -6,6 +6,7 @@
 static const char backend_words[] =
 #define BACKEND(name, about) #name "|"
 #define DEVICE(name, about, product, text, suffix, what) #name "|"
+#define SIBLING(name, about, product) #name "|"
 #define SOURCE(name, about, product, text, suffix, what) #name "|"
 #include "backends/backends.def"
     ;

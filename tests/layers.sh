@@ -60,7 +60,7 @@ done
 
 # Which backend writes the code is no matter of anybody but the backends: others ask for the target's
 # class, for what a backend can do, or for rows of backends.def.
-bad=$(grep -rniE '\b(backend|tvmrt|device)_(llvm|c|opencl|cuda|nvptx|rocm|vulkan|metal)\b|\bopencl|OpenCL|KIND_(LLVM|OPENCL)' \
+bad=$(grep -rniE '\b(backend|tvmrt|device)_(llvm|c|opencl|aocl|aocl_sw_emu|cuda|nvptx|rocm|vulkan|metal)\b|\bopencl|OpenCL|KIND_(LLVM|OPENCL)' \
         --include='*.c' --include='*.h' --include='*.def' \
         base formats objects manifest ir tune machine ops schedules passes frontends packaging compile driver |
     grep -vE '^[^:]*:[0-9]*:([[:space:]]*(/?\*|//)|.*/\*.*[oO]pen[cC][lL].*\*/)')

@@ -68,6 +68,7 @@ static const Word passes[] = {
 static const Word backends[] = {
 #define BACKEND(name, about) {#name, about},
 #define DEVICE(name, about, product, text, suffix, what) {#name, about},
+#define SIBLING(name, about, product) {#name, about},
 #define SOURCE(name, about, product, text, suffix, what) {#name, about},
 #include "backends/backends.def"
 };

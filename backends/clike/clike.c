@@ -346,17 +346,17 @@ void clike_stmt(Clike *x, const Stmt *s, bool tail)
     }
 }
 
-/* Threads of a block; 0: a run decides. */
-static int64_t threads_of(const Idx *const axis[AXIS_COUNT])
+static ClikeBlock block_of(const Idx *const axis[AXIS_COUNT])
 {
-    int64_t all = 1;
+    ClikeBlock b = {.threads = 1};
 
-    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++) {
-        if (axis[a] && !idx_is_const(axis[a], NULL))
-            return 0;
-        all *= axis[a] ? axis[a]->lo : 1;
+    for (int i = 0; i < 3; i++) {
+        const Idx *x = axis[AXIS_THREAD_X + i];
+
+        b.along[i] = !x ? 1 : idx_is_const(x, NULL) ? x->lo : 0;
+        b.threads *= b.along[i];
     }
-    return all;
+    return b;
 }
 
 typedef struct {
@@ -461,7 +461,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     x.index = x.narrow ? d->narrow : d->wide;
     stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});
     func_axes(c, f, x.axis);
-    d->kernel(out, threads_of(x.axis));
+    d->kernel(out, block_of(x.axis));
     str_printf(out, " %s(", name);
     print_params(&x, out, &body);
     str_add(out, ")\n{\n");

@@ -9,6 +9,11 @@
 
 #include "ir/tir/tir.h"
 
+/* Threads of a block, along x, y and z and in all; 0: a run decides. */
+typedef struct {
+    int64_t along[3], threads;
+} ClikeBlock;
+
 typedef struct ClikeDialect {
     const char *name;
     /* Spelling of a scalar type in registers and in memory; NULL: the language has none. */
@@ -37,8 +42,8 @@ typedef struct ClikeDialect {
     const char *(*convert)(Ctx *c, DType to, DType from);
     /* One that takes the bits of a float as an integer's, or back; NULL: the prelude's. */
     const char *(*bits)(DType to, DType from);
-    /* What stands before a kernel's name, for blocks of so many threads; 0: a run decides. */
-    void (*kernel)(StrBuf *s, int64_t threads);
+    /* What stands before a kernel's name. */
+    void (*kernel)(StrBuf *s, ClikeBlock block);
     /* Optional: what says behind a kernel's buffer which it is; values of 64 bits then come as an
      * array, declared by `values` behind the buffers, and `last` follows all parameters. */
     void (*slot)(StrBuf *s, uint32_t i);

@@ -192,5 +192,5 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
 
 void device_list_target(StrBuf *out, const char *name, const char *about)
 {
-    str_printf(out, "%-8s %s; the CPU that drives it may follow a comma\n", name, about);
+    str_printf(out, "%-11s %s; the CPU that drives it may follow a comma\n", name, about);
 }

@@ -109,11 +109,11 @@ static const char *cu_bits(DType to, DType from)
 
 /* One block alone may have all registers: rules count on them, and say how many blocks there are.
  */
-static void cu_kernel(StrBuf *s, int64_t threads)
+static void cu_kernel(StrBuf *s, ClikeBlock block)
 {
     str_add(s, "extern \"C\" __global__ void");
-    if (threads)
-        str_printf(s, " __launch_bounds__(%lld, 1)", (long long)threads);
+    if (block.threads)
+        str_printf(s, " __launch_bounds__(%lld, 1)", (long long)block.threads);
 }
 
 /* Shared memory of a kernel that needs more than it may declare; its launch says how much. */

@@ -374,6 +374,7 @@ static bool option(Words *w, const char *word)
 static const char *const first_words[] = {
 #define BACKEND(name, about) #name,
 #define DEVICE(name, about, product, text, suffix, what) #name,
+#define SIBLING(name, about, product) #name,
 #define SOURCE(name, about, product, text, suffix, what) #name,
 #include "backends/backends.def"
     "cpu", "x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"};

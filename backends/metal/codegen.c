@@ -69,10 +69,10 @@ static const char *msl_bits(DType to, DType from)
                                : "as_type<uint>";
 }
 
-static void msl_kernel(StrBuf *s, int64_t threads)
+static void msl_kernel(StrBuf *s, ClikeBlock block)
 {
-    if (threads)
-        str_printf(s, "[[max_total_threads_per_threadgroup(%lld)]] ", (long long)threads);
+    if (block.threads)
+        str_printf(s, "[[max_total_threads_per_threadgroup(%lld)]] ", (long long)block.threads);
     str_add(s, "kernel void");
 }
 

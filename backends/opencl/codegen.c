@@ -62,10 +62,20 @@ static const char *cl_bits(DType to, DType from)
                                : "as_uint";
 }
 
-static void cl_kernel(StrBuf *s, int64_t threads)
+static void cl_kernel(StrBuf *s, ClikeBlock block)
 {
-    (void)threads;
+    (void)block;
     str_add(s, "__kernel void");
+}
+
+/* Circuits are made for groups of one size, or for the compiler's usual one, which may be too
+ * small. */
+static void aocl_kernel(StrBuf *s, ClikeBlock block)
+{
+    if (block.threads)
+        str_printf(s, "__attribute__((reqd_work_group_size(%lld, %lld, %lld)))\n",
+                   (long long)block.along[0], (long long)block.along[1], (long long)block.along[2]);
+    cl_kernel(s, block);
 }
 
 /* Four products of bytes, of words (cl_khr_integer_dot_product); devices without it make them one
@@ -118,18 +128,31 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .wide = "long",
                                      .narrow = "int"};
 
-bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
+static bool source(Ctx *c, const ClikeDialect *d, const TirModule *m, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena), helpers = strbuf(c->arena);
 
-    if (!clike_kernels(c, &dialect, m->nfuncs, m->funcs, &body))
+    if (!clike_kernels(c, d, m->nfuncs, m->funcs, &body))
         return false;
     const char *kernels = body.n ? body.at : "";
-    clike_prelude(c, &dialect, kernels, &helpers);
+    clike_prelude(c, d, kernels, &helpers);
     const char *text = helpers.n ? helpers.at : "";
     str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (strstr(text, "double") || strstr(kernels, "double"))
         str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
     str_printf(out, "%s\n%s", text, kernels);
     return true;
+}
+
+bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    return source(c, &dialect, m, out);
+}
+
+bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    ClikeDialect d = dialect;
+
+    d.kernel = aocl_kernel;
+    return source(c, &d, m, out);
 }

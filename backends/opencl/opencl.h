@@ -1,7 +1,8 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
- *   opencl.c    the Backend struct */
+ *   opencl.c    the Backend struct
+ *   aocl.c      those of Intel's FPGAs, whose compiler runs here */
 #ifndef TVMCC_BACKENDS_OPENCL_H
 #define TVMCC_BACKENDS_OPENCL_H
 
@@ -9,6 +10,8 @@
 
 /* The program of all device functions; false with an error recorded. */
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
+/* ... whose kernels say how large their groups are. */
+bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out);
 /* Device.canonical: which instructions kernels may have. */
 bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
 

@@ -20,6 +20,7 @@ grep -qE '^thumbv7em-none-eabi +no emulator: apt-get install qemu-system-arm$' o
 grep -qE "^cache +$work/home/.cache/tvmcc: 0 kernels, 0.0 MiB of 2048 MiB$" out || bad "the cache"
 grep -qE '^processor +[a-z0-9-]+ of [a-z0-9_]+-.*: [0-9]+-byte vectors' out || bad "the processor"
 [ ! -e home/.cache/tvmcc ] || bad "the folder of the cache was made"
+grep -qE "^for aocl +-  its compiler: install Intel's FPGA SDK" out || bad "a compiler for FPGAs is found"
 sed -n 's/^TOOL("\([^"]*\)".*/\1/p; s/^MACHINE("\([^"]*\)".*/\1/p' "$source/driver/doctor.def" |
     while read -r name; do grep -q "^$name " out || { echo "nothing about $name"; exit 1; }; done || status=1
 
@@ -42,6 +43,7 @@ assert tools["cmake"]["path"] is None and tools["cmake"]["packages"] == "cmake"
 assert d["cache"]["entries"] > 0 and d["cache"]["max_bytes"] == 2 << 30
 assert d["processor"]["vector_bytes"] in (4, 8, 16, 32, 64)
 assert all(m["emulator"] is None for m in d["machines"])
+assert {k["target"]: k["version"] for k in d["compilers"]}["aocl"] is None
 assert isinstance(d["opencl"], list) and d["version"] and d["llvm"]
 PY
 fi
