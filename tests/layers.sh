@@ -119,7 +119,7 @@ known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH 
 known="$known MAX_HALO SMALL_RESULT ARENA_ALIGN STACK_LIMIT STACK_TOTAL LOCAL_LIMIT" # the product,
 known="$known LEAST LEAST_PANELS FEW_TILES" # loops worth the name,
 known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS MOST_GROUPS TILE_PARTS TILE_SIDES TILE_GROUPS" # a space of candidates;
-known="$known ROWS COLUMNS STEPS PLACE BANKS BORDER THREADS WORD" # of the instructions of warps;
+known="$known PLACE BANKS BORDER THREADS WORD ACCESS QUAD ASIDE" # of the instructions of warps;
 known="$known NEVER INIT_PLACED INIT_INSIDE" # and what is no size.
 # Passes that rewrite formulas have numbers of these, and the host's program those of the ABI.
 bad=$(find schedules passes/graph passes/lower passes/tir -name '*.[ch]' ! -name 'quantized_*' ! -name 'simplify_*' \

@@ -1,6 +1,6 @@
-// Products of the warps of AMD's GPUs (retarget.c), as the guides of the instruction sets have their
-// operands.  Thread x + 16 * y of warp z leaves what it has where the others find it, and waits; all
-// threads of a block come to it.
+// Products of the warps of AMD's GPUs (retarget.c), as the guides of the instruction sets have
+// their operands.  Thread x + 16 * y of warp z leaves what it has where the others find it, and
+// waits; all threads of a block come to it.
 struct MockSides {
     unsigned char a[32], b[32];
 };
@@ -83,32 +83,32 @@ static void mock_warp_product(C *c, const void *a, const void *b)
     mock_barrier();
 }
 
-#define AMD_PRODUCT(name, How, A, B, C)                                      \
-    extern "C" void mock_amd_##name(C *c, const void *a, const void *b)      \
-    {                                                                        \
-        mock_warp_product<How, A, B, C>(c, a, b);                            \
+#define AMD_PRODUCT(name, How, A, B, C)                                 \
+    extern "C" void mock_amd_##name(C *c, const void *a, const void *b) \
+    {                                                                   \
+        mock_warp_product<How, A, B, C>(c, a, b);                       \
     }
 AMD_PRODUCT(mfma_f16, MockCdna<4>, MockF16, MockF16, float)
 AMD_PRODUCT(mfma_bf16, MockCdna<4>, MockBf16, MockBf16, float)
 AMD_PRODUCT(mfma_s8k32, MockCdna<8>, signed char, signed char, int)
 AMD_PRODUCT(mfma_s8, MockCdna<4>, signed char, signed char, int)
-#define AMD_PRODUCTS(n)                                                               \
-    AMD_PRODUCT(wmma##n##_f16, MockRdna##n, MockF16, MockF16, float)                  \
-    AMD_PRODUCT(wmma##n##_bf16, MockRdna##n, MockBf16, MockBf16, float)               \
-    AMD_PRODUCT(wmma##n##_s8s8, MockRdna##n, signed char, signed char, int)           \
-    AMD_PRODUCT(wmma##n##_u8u8, MockRdna##n, unsigned char, unsigned char, int)       \
-    AMD_PRODUCT(wmma##n##_u8s8, MockRdna##n, unsigned char, signed char, int)         \
+#define AMD_PRODUCTS(n)                                                         \
+    AMD_PRODUCT(wmma##n##_f16, MockRdna##n, MockF16, MockF16, float)            \
+    AMD_PRODUCT(wmma##n##_bf16, MockRdna##n, MockBf16, MockBf16, float)         \
+    AMD_PRODUCT(wmma##n##_s8s8, MockRdna##n, signed char, signed char, int)     \
+    AMD_PRODUCT(wmma##n##_u8u8, MockRdna##n, unsigned char, unsigned char, int) \
+    AMD_PRODUCT(wmma##n##_u8s8, MockRdna##n, unsigned char, signed char, int)   \
     AMD_PRODUCT(wmma##n##_s8u8, MockRdna##n, signed char, unsigned char, int)
 AMD_PRODUCTS(3)
 AMD_PRODUCTS(4)
 
 // Whose bytes are signed is an operand.
-#define AMD_BYTES(n)                                                                              \
-    extern "C" void mock_amd_wmma##n##_bytes(int *c, const void *a, const void *b, bool sa,       \
-                                             bool sb)                                             \
-    {                                                                                             \
-        (sa ? (sb ? mock_amd_wmma##n##_s8s8 : mock_amd_wmma##n##_s8u8)                            \
-            : (sb ? mock_amd_wmma##n##_u8s8 : mock_amd_wmma##n##_u8u8))(c, a, b);                 \
+#define AMD_BYTES(n)                                                                        \
+    extern "C" void mock_amd_wmma##n##_bytes(int *c, const void *a, const void *b, bool sa, \
+                                             bool sb)                                       \
+    {                                                                                       \
+        (sa ? (sb ? mock_amd_wmma##n##_s8s8 : mock_amd_wmma##n##_s8u8)                      \
+            : (sb ? mock_amd_wmma##n##_u8s8 : mock_amd_wmma##n##_u8u8))(c, a, b);           \
     }
 AMD_BYTES(3)
 AMD_BYTES(4)
