@@ -69,18 +69,12 @@ bool product_fits(Product p, const char *target)
 {
     size_t n = strcspn(target, " ,");
 
-#define IS(name) (strlen(#name) == n && !strncmp(#name, target, n))
-#define DEVICE(name, about, product, text, suffix, what) \
-    if (p == PRODUCT_##product && IS(name))              \
+#define SIBLING(name, about, product)                                               \
+    if (p == PRODUCT_##product && strlen(#name) == n && !strncmp(#name, target, n)) \
         return true;
-#define SIBLING(name, about, product)       \
-    if (p == PRODUCT_##product && IS(name)) \
-        return true;
-#define SOURCE(name, about, product, text, suffix, what) \
-    if (p == PRODUCT_##product && IS(name))              \
-        return true;
+#define DEVICE(name, about, product, text, suffix, what) SIBLING(name, about, product)
+#define SOURCE(name, about, product, text, suffix, what) SIBLING(name, about, product)
 #include "backends/backends.def"
-#undef IS
     return !product_is_program(p);
 }
 

@@ -10,14 +10,18 @@
 
 enum { SMALL_L1 = 32768, SMALL_L2 = 262144 };
 
-/* It has instructions of warps for products of f16. */
-static bool multiplies_halves(const Target *t)
-{
-    static const IntrinId units[] = {INTRIN_MMA_F16, INTRIN_MFMA_F16, INTRIN_WMMA3_F16,
-                                     INTRIN_WMMA4_F16};
+/* Instructions of warps: no target has others of them, but not those of f16. */
+static const IntrinId of_warps[] = {
+#define INTRIN(id, text, te)
+#define WARP(id, text, layout, te) INTRIN_##id,
+#include "ir/tir/intrin.def"
+#undef INTRIN
+};
 
-    for (uint32_t i = 0; i < COUNT(units); i++)
-        if (t->intrin_ops[units[i]])
+static bool has_matrix_unit(const Target *t)
+{
+    for (uint32_t i = 0; i < COUNT(of_warps); i++)
+        if (t->intrin_ops[of_warps[i]])
             return true;
     return false;
 }

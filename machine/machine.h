@@ -478,7 +478,8 @@ DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a);
 /* A tile by instructions of warps, each of which has tm rows of tn columns: how many they are,
  * bytes of shared memory, registers of a thread, cycles. */
 int64_t device_mma_warps(const DeviceTile *t);
-int64_t device_unit_rows(const DeviceTile *t); /* of an instruction */
+/* Of an instruction; of one of four warps what each of them has. */
+int64_t device_unit_rows(const DeviceTile *t);
 int64_t device_unit_columns(const DeviceTile *t);
 /* A tile of four warps' instructions: warps above each other, a line of the sum at a time. */
 bool    device_mma_fits(const DeviceTile *t);

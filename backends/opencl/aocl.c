@@ -65,11 +65,14 @@ static const char *find_compiler(Ctx *c)
     return own ? device_find_program(c, own, NULL, 0) : device_find_program(c, "aoc", &sdk, 1);
 }
 
+static const char *version_of(Ctx *c, const char *path)
+{
+    return path ? device_program_version(c, "aoc", path) : "";
+}
+
 static const char *version(Ctx *c)
 {
-    const char *path = find_compiler(c);
-
-    return path ? device_program_version(c, "aoc", path) : "";
+    return version_of(c, find_compiler(c));
 }
 
 /* The compiler takes no file of the name kernel.cl. */
@@ -98,7 +101,7 @@ static bool make_images(Ctx *c, const TirModule *m, const Target *t, const Codeg
     const char    *own = own_compiler();
     Aoc            aoc = {find_compiler(c), emulator};
     DeviceCompiler all = {.name = emulator ? "aocl_sw_emu 1" : "aocl 1",
-                          .version = version(c),
+                          .version = version_of(c, aoc.path),
                           .user = &aoc,
                           .program = aocl_source,
                           .compile = compile};

@@ -88,12 +88,12 @@ const Idx  *idx_mulc(Arith *A, const Idx *x, int64_t c);
 const Idx  *idx_mul(Arith *A, const Idx *x, const Idx *y); /* PROD when neither is constant */
 const Idx  *idx_divc(Arith *A, const Idx *x, int64_t k);   /* floor, k > 0 */
 const Idx  *idx_modc(Arith *A, const Idx *x, int64_t k);   /* in [0, k), k > 0 */
-const Idx  *idx_div(Arith *A, const Idx *x,
-                    const Idx *y); /* floor(x / max(y, 1)); SYMDIV if symbolic */
-const Idx  *idx_mod(Arith *A, const Idx *x, const Idx *y); /* x - y*div(x,y) */
-const Idx  *idx_divisor(Arith *A, const Atom *symdiv);     /* max(b, 1), for what writes code */
-const Idx  *idx_min(Arith *A, const Idx *x, const Idx *y); /* decided by ranges where possible */
-const Idx  *idx_max(Arith *A, const Idx *x, const Idx *y);
+/* floor(x / max(y, 1)); SYMDIV if y is symbolic */
+const Idx *idx_div(Arith *A, const Idx *x, const Idx *y);
+const Idx *idx_mod(Arith *A, const Idx *x, const Idx *y); /* x - y*div(x,y) */
+const Idx *idx_divisor(Arith *A, const Atom *symdiv);     /* max(b, 1), for what writes code */
+const Idx *idx_min(Arith *A, const Idx *x, const Idx *y); /* decided by ranges where possible */
+const Idx *idx_max(Arith *A, const Idx *x, const Idx *y);
 
 bool idx_is_const(const Idx *x, int64_t *v); /* v may be NULL */
 /* x is exactly 1 * atom (of any kind) + 0. */

@@ -25,8 +25,7 @@ struct Intrin {
     uint32_t    n; /* operands; of a sum the last is what the result held */
     IntrinBox   operand[INTRIN_OPERANDS], result;
     bool        sums;
-    /* All threads of a warp compute it together, each with such parts; NULL: a thread does alone.
-     */
+    /* All threads of a warp compute it together, each with such parts; NULL: one does alone. */
     const struct WarpLayout *warp;
     bool                     group; /* .. of four warps */
     uint32_t    naxis, nreduce;     /* the result's axes, and behind them those of the sum */

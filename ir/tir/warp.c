@@ -285,6 +285,11 @@ static const Idx *part_of(Arith *A, const Idx *x, int64_t over, int64_t modulo, 
     return idx_mulc(A, idx_modc(A, idx_divc(A, x, over), modulo), times);
 }
 
+static const Prim *operand(const WarpMatch *m, Matrix of)
+{
+    return of == MATRIX_A ? m->a : m->b;
+}
+
 /* A coordinate of this thread's piece. */
 static const Idx *coordinate(const Write *w, Matrix of, uint32_t which, uint32_t piece)
 {
@@ -300,13 +305,14 @@ static const Idx *coordinate(const Write *w, Matrix of, uint32_t which, uint32_t
     return at;
 }
 
-/* In the nest, row or column `at` of an instruction is that of some thread, and in its part. */
-static void bind_line(const Write *w, IdxSubst *sub, uint32_t which, const Idx *at)
+/* In the nest, row (of a) or column (of b) `at` of an instruction is that of some thread, and in
+ * its part. */
+static void bind_line(const Write *w, IdxSubst *sub, Matrix of, const Idx *at)
 {
     Arith           *A = w->c->arith;
     const WarpMatch *m = w->m;
-    const WarpDigit *digit = m->row->warp->of[MATRIX_C][which];
-    const LoopData  *own = m->part[which];
+    const WarpDigit *digit = m->row->warp->of[MATRIX_C][of];
+    const LoopData  *own = m->part[of];
 
     for (uint32_t i = 0, weight = digit[1].size; i < 2; i++, weight = 1) {
         const Idx *v = part_of(A, at, weight, digit[i].size, 1);
@@ -342,7 +348,7 @@ static const Prim *cells_at(Write *w, const Prim *p, IdxSubst *sub, int64_t cell
 
 /* Where this thread's row of 16 bytes begins, of those that ldmatrix hands out: row t % 8 of matrix
  * t / 8; the matrices follow rows first, then the sum. */
-static const Prim *row_of(Write *w, bool of_a)
+static const Prim *row_of(Write *w, Matrix of)
 {
     enum { ROWS = 8 };
     Arith           *A = w->c->arith;
@@ -350,37 +356,35 @@ static const Prim *row_of(Write *w, bool of_a)
     IdxSubst        *sub = at_tile(w);
     const Idx       *x = idx_atom(A, m->x), *y = idx_atom(A, m->y);
     const Idx       *t = idx_add(A, x, part_of(A, y, 1, 2, m->row->warp->x)); /* % 8 */
-    int64_t          cells = loaded_cells(m->row, of_a ? MATRIX_A : MATRIX_B);
-    const Idx       *half = of_a ? part_of(A, y, 2, 2, ROWS) : idx_const(A, 0);
+    int64_t          cells = loaded_cells(m->row, of);
+    const Idx       *half = of == MATRIX_A ? part_of(A, y, 2, 2, ROWS) : idx_const(A, 0);
 
-    bind_line(w, sub, of_a ? 0 : 1, idx_add(A, half, t));
+    bind_line(w, sub, of, idx_add(A, half, t));
     subst_bind(sub, m->part[2]->var,
-               idx_add(A, m->part[2]->lo, part_of(A, y, of_a ? 4 : 2, 2, cells)));
-    return cells_at(w, of_a ? m->a : m->b, sub, cells);
+               idx_add(A, m->part[2]->lo, part_of(A, y, of == MATRIX_A ? 4 : 2, 2, cells)));
+    return cells_at(w, operand(m, of), sub, cells);
 }
 
 /* This thread's piece of an operand. */
-static const Prim *piece_of(Write *w, bool of_a, uint32_t piece)
+static const Prim *piece_of(Write *w, Matrix of, uint32_t piece)
 {
     Arith           *A = w->c->arith;
     const WarpMatch *m = w->m;
-    const Matrix     of = of_a ? MATRIX_A : MATRIX_B;
     IdxSubst        *sub = at_tile(w);
     int64_t          cells = loaded_cells(m->row, of);
 
-    bind_line(w, sub, of_a ? 0 : 1, coordinate(w, of, 0, piece));
+    bind_line(w, sub, of, coordinate(w, of, 0, piece));
     subst_bind(sub, m->part[2]->var,
                idx_add(A, m->part[2]->lo, idx_mulc(A, coordinate(w, of, 1, piece), cells)));
-    return cells_at(w, of_a ? m->a : m->b, sub, cells);
+    return cells_at(w, operand(m, of), sub, cells);
 }
 
 /* Numbers of a thread's part of an operand, as the instruction takes it. */
-static uint16_t part_numbers(const Intrin *row, bool of_a)
+static uint16_t part_numbers(const Intrin *row, Matrix of)
 {
-    Matrix   m = of_a ? MATRIX_A : MATRIX_B;
-    uint32_t bytes = row->warp->ldmatrix ? 4 : dtype_bytes(row->operand[m].dtype);
+    uint32_t bytes = row->warp->ldmatrix ? 4 : dtype_bytes(row->operand[of].dtype);
 
-    return (uint16_t)(warp_pieces(row->warp, m) * warp_piece_bytes(row, m) / bytes);
+    return (uint16_t)(warp_pieces(row->warp, of) * warp_piece_bytes(row, of) / bytes);
 }
 
 static const Prim *words_at(Ctx *c, const Buffer *b, int64_t at, uint16_t n)
@@ -402,24 +406,24 @@ static void store_part(Write *w, const Buffer *to, int64_t at, const Prim *value
     vec_push(w->c->scratch, &w->out, stmt_storev(w->c, to, index, value, NULL));
 }
 
-static void load_part(Write *w, const Buffer *to, bool of_a)
+static void load_part(Write *w, const Buffer *to, Matrix of)
 {
     Ctx           *c = w->c;
     const Intrin  *row = w->m->row;
-    const int64_t  first = part_numbers(row, of_a) * tile_at(w, of_a);
-    const uint32_t pieces = warp_pieces(row->warp, of_a ? MATRIX_A : MATRIX_B);
+    const int64_t  first = part_numbers(row, of) * tile_at(w, of == MATRIX_A);
+    const uint32_t pieces = warp_pieces(row->warp, of);
 
     if (row->warp->ldmatrix) {
-        const Prim *from = row_of(w, of_a);
+        const Prim *from = row_of(w, of);
         store_part(
             w, to, first,
-            from ? prim_intrin(c, intrin_of(c, of_a ? INTRIN_LDMATRIX4 : INTRIN_LDMATRIX2), &from)
+            from ? prim_intrin(
+                       c, intrin_of(c, of == MATRIX_A ? INTRIN_LDMATRIX4 : INTRIN_LDMATRIX2), &from)
                  : NULL);
         return;
     }
     for (uint32_t i = 0; i < pieces; i++)
-        store_part(w, to, first + i * loaded_cells(row, of_a ? MATRIX_A : MATRIX_B),
-                   piece_of(w, of_a, i));
+        store_part(w, to, first + i * loaded_cells(row, of), piece_of(w, of, i));
 }
 
 static void multiply_tile(Write *w, const Buffer *a, const Buffer *b, const StoreData *store)
@@ -434,7 +438,7 @@ static void multiply_tile(Write *w, const Buffer *a, const Buffer *b, const Stor
     for (uint32_t d = 0; d < store->n; d++)
         at[d] = idx_subst(sub, store->index[d]);
     const Intrin  *row = w->m->row;
-    const uint16_t na = part_numbers(row, true), nb = part_numbers(row, false);
+    const uint16_t na = part_numbers(row, MATRIX_A), nb = part_numbers(row, MATRIX_B);
     const Prim    *kid[3] = {
         words_at(c, a, na * tile_at(w, true), na), words_at(c, b, nb * tile_at(w, false), nb),
         prim_loadv(c, store->buffer, at, (uint16_t)warp_pieces(row->warp, MATRIX_C), NULL)};
@@ -455,11 +459,12 @@ static bool next_tile(Write *w, int side)
     return false;
 }
 
-static const Buffer *part_buffer(const Write *w, bool of_a)
+static const Buffer *part_buffer(const Write *w, Matrix of)
 {
     Ctx          *c = w->c;
-    const Buffer *from = (of_a ? w->m->a : w->m->b)->u.load.buffer;
-    const Idx    *n = idx_const(c->arith, part_numbers(w->m->row, of_a) * tiles_of(w->m, of_a));
+    const Buffer *from = operand(w->m, of)->u.load.buffer;
+    const Idx    *n =
+        idx_const(c->arith, part_numbers(w->m->row, of) * tiles_of(w->m, of == MATRIX_A));
 
     return buffer_new(c, intern_printf(c->strings, "%s.part", from->name),
                       w->m->row->warp->ldmatrix ? DT_U32 : from->dtype, SCOPE_LOCAL, 1, &n);
@@ -470,14 +475,14 @@ const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
     if (m->row->group)
         return group_stmt(c, m, store);
     Write         w = {.c = c, .m = m};
-    const Buffer *a = part_buffer(&w, true);
-    const Buffer *b = part_buffer(&w, false);
+    const Buffer *a = part_buffer(&w, MATRIX_A);
+    const Buffer *b = part_buffer(&w, MATRIX_B);
 
     do
-        load_part(&w, a, true);
+        load_part(&w, a, MATRIX_A);
     while (next_tile(&w, 1));
     do
-        load_part(&w, b, false);
+        load_part(&w, b, MATRIX_B);
     while (next_tile(&w, 0));
     do
         multiply_tile(&w, a, b, store);

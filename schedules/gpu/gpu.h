@@ -95,9 +95,8 @@ bool gpu_copies(Ctx *c, const Target *target, DType t);
 /* The instruction for these types that the target has, of one warp or of four; NULL: none. */
 const Intrin *gpu_instruction(Ctx *c, const Target *target, DType rows, DType columns, bool group);
 
-/* Splits `<name>u`, a loop over an instruction's rows (0) or columns (1): what a thread has of
- * them,
- * `<name>h` of rows and `<name>j` of columns, and the threads, `<name>y` and `<name>x`. */
+/* Splits `<name>u`, a loop over an instruction's rows (0) or columns (1): what a thread has of them
+ * (`<name>h` of rows, `<name>j` of columns), and the threads, `<name>y` and `<name>x`. */
 void gpu_split_line(Sched *s, const Intrin *unit, uint32_t which, const char *name);
 
 /* Attention: how its stages are divided among the threads of a block (attention.c). */

@@ -11,8 +11,8 @@
  *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here
  *     test_ops_compiled <target> -ir=gfx1100 ..          for a GPU whose IR mock libraries run
  *     test_ops_compiled <target> -timed ..               on a device that times launches
- *     test_ops_compiled llvm -flush ..                   as devices that take subnormal floats for
- * 0 test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
+ *     test_ops_compiled llvm -flush ..                   with subnormal floats taken for 0
+ *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The tests backends.<device>.ops run it, most with mock libraries.  These cannot run what LLVM
  * makes of a kernel for a GPU: they get the IR it would have been made of, and make code of this
