@@ -51,8 +51,9 @@ typedef struct {
     /* Optional: what drivers load, the best first; NULL: they take the text. */
     bool (*images)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                    DeviceImages *out);
-    /* ... which a compiler makes that is not ours: its name and version, or "" if there is none. */
-    const char *(*compiler)(Ctx *c);
+    /* ... which a compiler makes that is not ours: its name and version, or "" if there is none, or
+     * the target takes none; NULL: of any target. */
+    const char *(*compiler)(Ctx *c, const Target *t);
     const char *compiler_hint; /* how to get it, for people */
     /* How a function is called in it; NULL: device_symbol. */
     const char *(*symbol)(Ctx *c, const char *func);

@@ -317,8 +317,9 @@ const char *file_find_tool(Arena *a, const char *name);
 /* Runs a program that writes temporaries, found in PATH, and waits for it: `words` end with NULL.
  * An errno value if it cannot be started; `status` is 128+n for signals. */
 int file_run_tool(const char *const *words, int *status);
-/* ... in that folder, where what it prints goes to stderr. A path in words[0] is a full one. */
-int file_run_tool_in(const char *folder, const char *const *words, int *status);
+/* ... in a folder, with all that it says in the file `log` there; NULL: on stderr.  A path in
+ * words[0] is a full one. */
+int file_run_tool_in(const char *folder, const char *log, const char *const *words, int *status);
 /* A temporary name beside `path` that the two functions above know of; the file exists, empty.
  * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop.
  */

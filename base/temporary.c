@@ -17,6 +17,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <spawn.h>
@@ -177,26 +178,31 @@ const char *file_find_tool(Arena *a, const char *name)
     return NULL;
 }
 
-/* `folder` NULL: here, with our stdout. */
-static int spawn(pid_t *pid, const char *folder, const char *const *words, const sigset_t *mask)
+/* `folder` NULL: here, with our stdout; there what it says goes to the file `log`, NULL: to stderr.
+ */
+static int spawn(pid_t *pid, const char *folder, const char *log, const char *const *words,
+                 const sigset_t *mask)
 {
+    posix_spawn_file_actions_t files;
     posix_spawnattr_t          attr;
-    posix_spawn_file_actions_t actions;
     int                        error = posix_spawnattr_init(&attr);
 
     if (error)
         return error;
-    if (!(error = posix_spawn_file_actions_init(&actions))) {
+    if (!(error = posix_spawn_file_actions_init(&files))) {
+        if (folder)
+            error = posix_spawn_file_actions_addchdir_np(&files, folder);
+        if (!error && log)
+            error = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log,
+                                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        if (!error && folder)
+            error = posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
         posix_spawnattr_setsigmask(&attr, mask);
         posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-        if (folder)
-            error = posix_spawn_file_actions_addchdir_np(&actions, folder);
-        if (folder && !error)
-            error = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
         if (!error)
-            error = posix_spawnp(pid, words[0], &actions, &attr, (char *const *)(uintptr_t)words,
+            error = posix_spawnp(pid, words[0], &files, &attr, (char *const *)(uintptr_t)words,
                                  environ);
-        posix_spawn_file_actions_destroy(&actions);
+        posix_spawn_file_actions_destroy(&files);
     }
     posix_spawnattr_destroy(&attr);
     return error;
@@ -204,15 +210,15 @@ static int spawn(pid_t *pid, const char *folder, const char *const *words, const
 
 int file_run_tool(const char *const *words, int *status)
 {
-    return file_run_tool_in(NULL, words, status);
+    return file_run_tool_in(NULL, NULL, words, status);
 }
 
-int file_run_tool_in(const char *folder, const char *const *words, int *status)
+int file_run_tool_in(const char *folder, const char *log, const char *const *words, int *status)
 {
     sigset_t    before = temporary_begin();
     siginfo_t   info;
     pid_t       pid;
-    int         raw = 0, error = spawn(&pid, folder, words, &before);
+    int         raw = 0, error = spawn(&pid, folder, log, words, &before);
     atomic_int *slot = NULL;
 
     for (int i = 0; !error && !slot && i < SLOTS; i++) {

@@ -336,7 +336,7 @@ static Sha256 build_id(Ctx *c, const Compiled *k)
     sha256_add(&h, compiler_version(), strlen(compiler_version()));
     for (const Plan *p = k->plan; p; p = p->next) {
         const Device *device = p->target->backend->device;
-        const char   *compiler = device && device->compiler ? device->compiler(c) : "";
+        const char   *compiler = device && device->compiler ? device->compiler(c, p->target) : "";
 
         sha256_add(&h, compiler, strlen(compiler));
     }

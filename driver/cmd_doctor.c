@@ -118,7 +118,7 @@ typedef VEC(Compiler) Compilers;
 static void find_compilers(Ctx *c, Compilers *out)
 {
     const Backend *b;
-    const char *(*last)(Ctx *) = NULL;
+    const char *(*last)(Ctx *, const Target *) = NULL;
 
     for (uint32_t i = 0; (b = backend_at(i, NULL)); i++) {
         const Device *d = b->device;
@@ -126,7 +126,7 @@ static void find_compilers(Ctx *c, Compilers *out)
         if (!d || !d->compiler || d->compiler == last)
             continue;
         last = d->compiler;
-        vec_push(c->arena, out, ((Compiler){b->name, d->compiler(c), d->compiler_hint}));
+        vec_push(c->arena, out, ((Compiler){b->name, d->compiler(c, NULL), d->compiler_hint}));
     }
 }
 

@@ -68,7 +68,7 @@ static void compact(const char *text, size_t n, StrBuf *out)
     }
 }
 
-static bool text_image(Ctx *c, const Device *d, const TirModule *m, DeviceImages *out)
+bool device_text_image(Ctx *c, const Device *d, const TirModule *m, DeviceImages *out)
 {
     StrBuf      text = strbuf(c->arena), shipped = strbuf(c->arena);
     DeviceImage image = {.form = TVMCC_CODE_SOURCE, .target = ""};
@@ -97,7 +97,7 @@ bool device_code(Ctx *c, const Plan *p, const CodegenOptions *o, DeviceCode *out
     out->nkernels = kernels.n;
     out->kernels = kernels.at;
     return d->images && !o->device_text ? d->images(c, p->tir, p->target, o, &out->images)
-                                        : text_image(c, d, p->tir, &out->images);
+                                        : device_text_image(c, d, p->tir, &out->images);
 }
 
 /* What is loaded is the host's code. */

@@ -104,6 +104,8 @@ bool device_run_program(Arena *a, const char *const *words, const char *in, cons
 
 /* ---- build.c ------------------------------------------------------------------------------------- */
 
+/* The text of all kernels as what a driver loads. */
+bool device_text_image(Ctx *c, const Device *d, const TirModule *m, DeviceImages *out);
 /* How a function is called in a program: k_<letters and digits>. */
 const char *device_symbol(Ctx *c, const char *func);
 

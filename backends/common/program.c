@@ -50,7 +50,7 @@ bool device_run_program(Arena *a, const char *const *words, const char *in, cons
     if (!file_write(d, arena_printf(a, "%s/%s", folder, in),
                     (Bytes){(const uint8_t *)text, strlen(text)}))
         *log = "its text cannot be written to a temporary folder";
-    else if ((error = file_run_tool_in(folder, words, &status)) != 0)
+    else if ((error = file_run_tool_in(folder, NULL, words, &status)) != 0)
         *log = arena_printf(a, "cannot run '%s': %s", words[0], strerror(error));
     else if (status)
         *log = arena_printf(a, "'%s' ends with status %d; what it said stands above", words[0],

@@ -40,7 +40,7 @@ bool cuda_kernel(Ctx *c, const Target *t, const Func *f, StrBuf *out);
 /* ---- nvrtc.c ------------------------------------------------------------------------------------ */
 
 /* What there is on this machine, or "". */
-const char *cuda_compiler_version(Ctx *c);
+const char *cuda_compiler_version(Ctx *c, const Target *t);
 /* Machine code, or PTX of compute_<n>. */
 bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                  DeviceImages *out);

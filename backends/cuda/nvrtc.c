@@ -240,10 +240,11 @@ static const char *own_compiler(void)
     return own && *own ? own : NULL;
 }
 
-const char *cuda_compiler_version(Ctx *c)
+const char *cuda_compiler_version(Ctx *c, const Target *t)
 {
     CudaCompiler k;
 
+    (void)t;
     return find_compiler(c, own_compiler(), &k) ? k.version : "";
 }
 

@@ -1,7 +1,6 @@
-/* Metal Shading Language from flat TIR, through clike.  Metal compiles the text for the device at
- * hand when the model is opened.  A kernel's buffers are numbered from 0 on; offsets and other
- * values are one array behind them.  The language has no f64; f16 and bf16 are ushort in memory and
- * float when they are computed with, as on other devices. */
+/* Metal Shading Language from flat TIR, through clike.  A kernel's buffers are numbered from 0 on;
+ * offsets and other values are one array behind them.  The language has no f64; f16 and bf16 are
+ * ushort in memory and float when they are computed with, as on other devices. */
 #include "backends/clike/clike.h"
 #include "backends/common/device.h"
 #include "backends/metal/metal.h"
@@ -103,11 +102,11 @@ static const ClikeDialect dialect = {.name = "the Metal Shading Language",
                                      .wide = "long",
                                      .narrow = "int"};
 
-bool metal_source(Ctx *c, const TirModule *m, StrBuf *out)
+static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena);
 
-    if (!clike_kernels(c, &dialect, m->nfuncs, m->funcs, &body))
+    if (!clike_kernels(c, &dialect, n, funcs, &body))
         return false;
     const char *kernels = body.n ? body.at : "";
     str_add(out, "#include <metal_stdlib>\n"
@@ -117,4 +116,14 @@ bool metal_source(Ctx *c, const TirModule *m, StrBuf *out)
     clike_prelude(c, &dialect, kernels, out);
     str_printf(out, "\n%s", kernels);
     return true;
+}
+
+bool metal_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    return print(c, m->nfuncs, m->funcs, out);
+}
+
+bool metal_kernel(Ctx *c, const Func *f, StrBuf *out)
+{
+    return print(c, 1, &f, out);
 }

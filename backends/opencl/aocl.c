@@ -70,8 +70,9 @@ static const char *version_of(Ctx *c, const char *path)
     return path ? device_program_version(c, "aoc", path) : "";
 }
 
-static const char *version(Ctx *c)
+static const char *version(Ctx *c, const Target *t)
 {
+    (void)t;
     return version_of(c, find_compiler(c));
 }
 

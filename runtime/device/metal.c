@@ -26,18 +26,20 @@ enum {
     ENCODING_UTF8 = 4,
     STORAGE_SHARED = 0,
     MATH_SAFE = 0,
+    FUNCTIONS_PRECISE = 1,
     STATUS_ERROR = 5,
     COPY_ALIGN = 4,  /* of what an encoder copies */
     MAX_VALUES = 512 /* setBytes takes 4 KiB */
 };
 
 /* CALL(result, name, parameters) */
-#define CALLS(CALL)                                    \
-    CALL(Object, MTLCreateSystemDefaultDevice, (void)) \
-    CALL(Object, objc_getClass, (const char *))        \
-    CALL(Selector, sel_registerName, (const char *))   \
-    CALL(void *, objc_autoreleasePoolPush, (void))     \
-    CALL(void, objc_autoreleasePoolPop, (void *))      \
+#define CALLS(CALL)                                                            \
+    CALL(Object, MTLCreateSystemDefaultDevice, (void))                         \
+    CALL(Object, objc_getClass, (const char *))                                \
+    CALL(Selector, sel_registerName, (const char *))                           \
+    CALL(Object, dispatch_data_create, (const void *, size_t, Object, void *)) \
+    CALL(void *, objc_autoreleasePoolPush, (void))                             \
+    CALL(void, objc_autoreleasePoolPop, (void *))                              \
     CALL(void, objc_msgSend, (void))
 
 typedef struct {
@@ -276,16 +278,19 @@ static int32_t metal_copy(void *self, void *to, size_t to_offset, void *from, si
 
 /* ---- programs ---------------------------------------------------------------------------------- */
 
-/* Arithmetic as it is written; the older of two ways where the newer is not there. */
+/* Arithmetic as it is written and precise functions; the older of two ways, which is both, where
+ * the newer is not there. */
 static Object compile_options(Metal *m)
 {
     Object   o = ask(m, m->objc_getClass("MTLCompileOptions"), "new");
     Selector mode = name(m, "setMathMode:");
 
-    if (SEND(signed char, Selector)(o, name(m, "respondsToSelector:"), mode))
+    if (SEND(signed char, Selector)(o, name(m, "respondsToSelector:"), mode)) {
         SEND(void, long)(o, mode, MATH_SAFE);
-    else
+        SEND(void, long)(o, name(m, "setMathFloatingPointFunctions:"), FUNCTIONS_PRECISE);
+    } else {
         SEND(void, signed char)(o, name(m, "setFastMathEnabled:"), 0);
+    }
     return o;
 }
 
@@ -296,24 +301,43 @@ static Object string_of(Metal *m, const void *text, size_t bytes)
                                                   bytes, ENCODING_UTF8);
 }
 
+/* Of text, by the compiler of this system. */
+static Object compile(Metal *m, const void *code, size_t bytes, Object *error)
+{
+    Object text = string_of(m, code, bytes), how = compile_options(m);
+    Object library = SEND(Object, Object, Object, Object *)(
+        m->device, name(m, "newLibraryWithSource:options:error:"), text, how, error);
+
+    release(m, &text);
+    release(m, &how);
+    return library;
+}
+
+/* Of a metallib, which is copied. */
+static Object load(Metal *m, const void *code, size_t bytes, Object *error)
+{
+    Object data = m->dispatch_data_create(code, bytes, NULL, NULL);
+    Object library = data ? SEND(Object, Object, Object *)(
+                                m->device, name(m, "newLibraryWithData:error:"), data, error)
+                          : NULL;
+
+    release(m, &data);
+    return library;
+}
+
 static int32_t metal_module_load(void *self, uint32_t form, const void *code, size_t bytes,
                                  const char *options, void **module)
 {
     Metal  *m = self;
     Object  error = NULL;
     int32_t rc = TVMCC_OK;
+    void   *pool = m->objc_autoreleasePoolPush();
 
     (void)options;
-    if (form != TVMCC_CODE_SOURCE)
-        return refuse(m, "the code is no text for Metal's compiler");
-    void  *pool = m->objc_autoreleasePoolPush();
-    Object text = string_of(m, code, bytes), how = compile_options(m);
-    *module = SEND(Object, Object, Object, Object *)(
-        m->device, name(m, "newLibraryWithSource:options:error:"), text, how, &error);
+    *module =
+        form == TVMCC_CODE_SOURCE ? compile(m, code, bytes, &error) : load(m, code, bytes, &error);
     if (!*module) /* with warnings, there is an error beside it */
-        rc = fail(m, "the compiler", error);
-    release(m, &text);
-    release(m, &how);
+        rc = fail(m, form == TVMCC_CODE_SOURCE ? "the compiler" : "a metallib", error);
     m->objc_autoreleasePoolPop(pool);
     return rc;
 }

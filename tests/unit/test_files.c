@@ -262,13 +262,20 @@ static void test_signal_tool(void)
          *half = arena_printf(a, "%s/half", folder);
     const char *words[] = {"sh", "-c", script, NULL};
     const char *quick[] = {"sh", "-c", "exit 3", NULL},
-               *killed[] = {"sh", "-c", "kill -9 $$", NULL}, *missing[] = {"/nowhere/tool", NULL};
+               *killed[] = {"sh", "-c", "kill -9 $$", NULL}, *missing[] = {"/nowhere/tool", NULL},
+               *says[] = {"sh", "-c", "ls said >&2", NULL};
+    Bytes said = {0};
     pid_t child;
     int   status = 0;
 
     CHECK(file_run_tool(quick, &status) == 0 && status == 3);
     CHECK(file_run_tool(killed, &status) == 0 && status == 128 + SIGKILL);
     CHECK_INT(file_run_tool(missing, &status), ENOENT);
+    CHECK_INT(file_run_tool_in("/nowhere", NULL, quick, &status), ENOENT);
+    CHECK(file_run_tool_in(folder, "said", says, &status) == 0 && status == 0);
+    CHECK(file_read(diags_new(a), a, arena_printf(a, "%s/said", folder), &said));
+    CHECK(said.n == 5 && !memcmp(said.at, "said\n", 5));
+    unlink(arena_printf(a, "%s/said", folder));
     if ((child = fork()) == 0) {
         file_handle_signals();
         file_run_tool(words, &status);

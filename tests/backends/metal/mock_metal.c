@@ -9,6 +9,7 @@
  *
  *     MOCK_METAL_FAIL=newCommandQueue   this method, or function, gives nil and an error
  *     MOCK_METAL_OLD=1                  what came later is not there: setMathMode:, times
+ *     MOCK_METAL_SYSTEM=12              the version of macOS, of which metallibs have a least; 15
  *     MOCK_METAL_LOG=file               each method's name is added to it */
 #include "../mock/mock.h"
 
@@ -31,6 +32,7 @@ typedef enum {
     STRING,
     ERROR,
     OPTIONS,
+    DATA,
     DEVICE,
     QUEUE,
     BUFFER,
@@ -58,17 +60,18 @@ struct Object {
     Kind        kind, of; /* of: what a class makes */
     _Atomic int refs;
     int         number;
-    char       *text;   /* STRING; of an ERROR */
+    char       *text;   /* STRING, DATA; of an ERROR */
     char       *memory; /* BUFFER */
     size_t      bytes;
     void       *library; /* LIBRARY, FUNCTION, PIPELINE */
     MockKernel  kernel;
+    int         least;              /* system of a LIBRARY, FUNCTION */
     Object     *commands, *encoder; /* of an encoder; of COMMANDS */
     Node       *nodes, now;         /* COMMANDS; of an encoder */
     size_t      nnodes;
     int         status;
     double      begun, done; /* COMMANDS, seconds */
-    bool        ended, precise, waited;
+    bool        ended, precise, imprecise, waited;
 };
 
 typedef struct {
@@ -319,10 +322,18 @@ static signed char responds(Object *o, const char *name, const char *selector)
            !getenv("MOCK_METAL_OLD");
 }
 
+/* Functions are fast ones until something else is said. */
 static void set_math_mode(Object *o, const char *name, long mode)
 {
     (void)name;
     o->precise = mode == 0;
+    o->imprecise = true;
+}
+
+static void set_math_functions(Object *o, const char *name, long which)
+{
+    (void)name;
+    o->imprecise = which != 1;
 }
 
 static void set_fast_math(Object *o, const char *name, signed char fast)
@@ -354,19 +365,15 @@ static char *with_entries(const char *text)
     return out;
 }
 
-static Object *new_library(Object *o, const char *name, Object *source, Object *options,
-                           Object **error)
+static Object *make_library(const char *name, const char *source, Object **error)
 {
     size_t bytes = 0;
-    char  *log = NULL, *text = with_entries(source->text);
+    char  *log = NULL, *text = with_entries(source);
     void  *image = fails(name) ? NULL : mock_translate(text, &bytes, &log);
     void  *library = image ? mock_load(image, bytes) : NULL;
 
-    (void)o;
     free(text);
     free(image);
-    if (!options->precise)
-        die("arithmetic is not precise", NULL);
     if (!library)
         set_error(error, log ? log : "the compiler is out of order");
     free(log);
@@ -377,6 +384,44 @@ static Object *new_library(Object *o, const char *name, Object *source, Object *
     return l;
 }
 
+static Object *new_library(Object *o, const char *name, Object *source, Object *options,
+                           Object **error)
+{
+    (void)o;
+    if (!options->precise || options->imprecise)
+        die("arithmetic is not precise", NULL);
+    return make_library(name, source->text, error);
+}
+
+/* Of the tools in place of Apple's: which system, then the text (xcrun.in). */
+static Object *new_library_of_data(Object *o, const char *name, Object *data, Object **error)
+{
+    static const char head[] = "MTLB macosx ";
+    const char       *text = strchr(data->text, '\n');
+
+    (void)o;
+    if (strncmp(data->text, head, strlen(head)) || !text) {
+        set_error(error, "Invalid library file");
+        return NULL;
+    }
+    Object *l = make_library(name, text, error);
+    if (l)
+        l->least = atoi(data->text + strlen(head));
+    return l;
+}
+
+/* libdispatch copies what has no destructor. */
+Object *dispatch_data_create(const void *bytes, size_t n, void *queue, void *destructor)
+{
+    Object *d = make(DATA);
+
+    note(__func__);
+    if (queue || destructor)
+        die("data that is not copied", NULL);
+    d->text = strndup(bytes, n);
+    return d;
+}
+
 static Object *new_function(Object *o, const char *name, Object *symbol)
 {
     MockKernel k;
@@ -385,14 +430,21 @@ static Object *new_function(Object *o, const char *name, Object *symbol)
         return NULL;
     Object *f = make(FUNCTION);
     f->kernel = k;
+    f->least = o->least;
     return f;
 }
 
 static Object *new_pipeline(Object *o, const char *name, Object *function, Object **error)
 {
+    const char *system = getenv("MOCK_METAL_SYSTEM");
+
     (void)o;
     if (fails(name)) {
         set_error(error, "the pipeline is out of order");
+        return NULL;
+    }
+    if (function->least > (system ? atoi(system) : 15)) {
+        set_error(error, "the function's deployment target is incompatible with this OS");
         return NULL;
     }
     Object *p = make(PIPELINE);
@@ -628,6 +680,7 @@ static const struct {
                {ARRAY, "objectAtIndex:", array_at},
                {OPTIONS, "respondsToSelector:", responds},
                {OPTIONS, "setMathMode:", set_math_mode},
+               {OPTIONS, "setMathFloatingPointFunctions:", set_math_functions},
                {OPTIONS, "setFastMathEnabled:", set_fast_math},
                {DEVICE, "name", device_name},
                {DEVICE, "recommendedMaxWorkingSetSize", device_memory},
@@ -635,6 +688,7 @@ static const struct {
                {DEVICE, "newCommandQueue", new_queue},
                {DEVICE, "newBufferWithLength:options:", new_buffer},
                {DEVICE, "newLibraryWithSource:options:error:", new_library},
+               {DEVICE, "newLibraryWithData:error:", new_library_of_data},
                {DEVICE, "newComputePipelineStateWithFunction:error:", new_pipeline},
                {BUFFER, "contents", contents},
                {LIBRARY, "newFunctionWithName:", new_function},
