@@ -246,8 +246,8 @@ static void test_find_tool(void)
 
     CHECK(sh && *sh == '/' && file_find_tool(a, sh) == sh);
     CHECK(!file_find_tool(a, "no-such-tool") && !file_find_tool(a, folder));
-    CHECK(file_run_tool_in(folder, here, &status) == 0 && status == 4);
-    CHECK_INT(file_run_tool_in("/nowhere", here, &status), ENOENT);
+    CHECK(file_run_tool_in(folder, NULL, here, &status) == 0 && status == 4);
+    CHECK_INT(file_run_tool_in("/nowhere", NULL, here, &status), ENOENT);
     arena_free(a);
 }
 
