@@ -4,7 +4,7 @@
 # cells than a block has threads, and none at all; scratch of threads that is as large as a run says.
 tvmcc=$1 work=$2/sizes_$3 target=$3
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
-export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DIR="$work/mesa"
+export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DIR="$work/mesa" TVMCC_CACHE_DIR="$work/cache"
 mkdir -p "$POCL_CACHE_DIR"
 
 cat >rows.relay <<'RELAY'

@@ -120,37 +120,25 @@ static inline double fma(double a, double b, double c)
     return __builtin_fma(a, b, c);
 }
 
-// What the threads of a warp, thread 4*y + x of warp z, compute together.  All threads of a block
-// come to it: each leaves what it has where the others find it, and waits.
+// What the threads of a warp compute together.
 static unsigned    mock_words[1024][6];
 static const void *mock_rows[1024];
 
 // Copies that a thread has started, in groups: until it has waited for one there is nothing of use.
 struct MockCopies {
-    unsigned key, n, group;
+    unsigned n, group;
     struct {
         void    *to;
         char     value[16];
         unsigned group;
     } at[256];
 };
-static MockCopies mock_copies[2048];
-
-static inline MockCopies *mock_own_copies()
-{
-    const unsigned key = 1 + mock_thread.x + 1024 * (mock_thread.y + 1024 * mock_thread.z);
-    unsigned       i = key * 2654435761u >> 21;
-
-    while (mock_copies[i].key && mock_copies[i].key != key)
-        i = (i + 1) % 2048;
-    mock_copies[i].key = key;
-    return &mock_copies[i];
-}
+static MockCopies mock_copies[1024];
 
 // Of zeros where `from` is none.
 static inline void warp_async_copy(void *to, const void *from)
 {
-    MockCopies *own = mock_own_copies();
+    MockCopies *own = &mock_copies[mock_number];
 
     if (((size_t)to | (size_t)from) % 16 || own->n == 256)
         __builtin_trap();
@@ -166,7 +154,7 @@ static inline void warp_async_copy(void *to, const void *from)
 // Ends a group, and waits for all but the last n.
 static inline void warp_async_await(unsigned n)
 {
-    MockCopies *own = mock_own_copies();
+    MockCopies *own = &mock_copies[mock_number];
     unsigned    left = 0;
 
     own->group++;
@@ -178,68 +166,52 @@ static inline void warp_async_await(unsigned n)
     own->n = left;
 }
 
-static inline void warp_ldmatrix(unsigned *r, const void *row, int matrices)
+MOCK_TOGETHER void warp_ldmatrix(unsigned *r, const void *row, int matrices)
 {
-    const unsigned warp = 32 * mock_thread.z;
+    const unsigned lane = mock_number % 32, warp = mock_number - lane;
 
-    mock_rows[warp + 4 * mock_thread.y + mock_thread.x] = row;
-    mock_barrier();
+    mock_rows[mock_number] = row;
+    mock_meet(32, "ldmatrix");
     for (int i = 0; i < matrices; i++)
-        __builtin_memcpy(
-            r + i, (const char *)mock_rows[warp + 8 * i + mock_thread.y] + 4 * mock_thread.x, 4);
-    mock_barrier();
+        __builtin_memcpy(r + i, (const char *)mock_rows[warp + 8 * i + lane / 4] + 4 * (lane % 4),
+                         4);
+    mock_meet(32, "ldmatrix");
 }
-static inline void warp_ldmatrix4(unsigned *r, const void *row)
+MOCK_TOGETHER void warp_ldmatrix4(unsigned *r, const void *row)
 {
     warp_ldmatrix(r, row, 4);
 }
-static inline void warp_ldmatrix2(unsigned *r, const void *row)
+MOCK_TOGETHER void warp_ldmatrix2(unsigned *r, const void *row)
 {
     warp_ldmatrix(r, row, 2);
 }
 
-struct MockF16 {
-    _Float16 v;
-    operator float() const
-    {
-        return (float)v;
-    }
-};
-struct MockBf16 {
-    unsigned short v;
-    operator float() const
-    {
-        return __uint_as_float((unsigned)v << 16);
-    }
-};
-// Words 0..3 are a's rows y and y + 8, then the same of the second half of the sum; 4, 5 b's
-// column.
+// Thread 4*y + x: words 0..3 are a's rows y and y + 8, then the same of the second half of the sum;
+// 4, 5 b's column.
 template <class A, class B, class C>
-static void warp_product(C *c, const unsigned *a, const unsigned *b)
+MOCK_TOGETHER void warp_product(C *c, const unsigned *a, const unsigned *b)
 {
     const int      each = 4 / sizeof(A);
-    const unsigned warp = 32 * mock_thread.z;
-    unsigned      *own = mock_words[warp + 4 * mock_thread.y + mock_thread.x];
+    const unsigned lane = mock_number % 32, warp = mock_number - lane;
 
     for (int i = 0; i < 4; i++)
-        own[i] = a[i];
-    own[4] = b[0], own[5] = b[1];
-    mock_barrier();
+        mock_words[mock_number][i] = a[i];
+    mock_words[mock_number][4] = b[0], mock_words[mock_number][5] = b[1];
+    mock_meet(32, "mma");
     for (unsigned e = 0; e < 4; e++)
         for (unsigned w = 0; w < 8; w++) {
             A x[each];
             B y[each];
-            __builtin_memcpy(x, &mock_words[warp + 4 * mock_thread.y + w % 4][e / 2 + 2 * (w / 4)],
+            __builtin_memcpy(x, &mock_words[warp + lane / 4 * 4 + w % 4][e / 2 + 2 * (w / 4)], 4);
+            __builtin_memcpy(y, &mock_words[warp + 4 * (2 * (lane % 4) + e % 2) + w % 4][4 + w / 4],
                              4);
-            __builtin_memcpy(
-                y, &mock_words[warp + 4 * (2 * mock_thread.x + e % 2) + w % 4][4 + w / 4], 4);
             for (int i = 0; i < each; i++)
                 c[e] += (C)x[i] * (C)y[i];
         }
-    mock_barrier();
+    mock_meet(32, "mma");
 }
 #define WARP_PRODUCT(name, A, B, C)                                            \
-    static inline void warp_##name(C *c, const unsigned *a, const unsigned *b) \
+    MOCK_TOGETHER void warp_##name(C *c, const unsigned *a, const unsigned *b) \
     {                                                                          \
         warp_product<A, B, C>(c, a, b);                                        \
     }
@@ -263,16 +235,16 @@ template <class T> static float mock_step(const void *side, unsigned line, unsig
 }
 template <class T, unsigned n> static void group_product(float *c, const void *a, const void *b)
 {
-    const unsigned thread = 32 * mock_thread.z + 4 * mock_thread.y + mock_thread.x;
+    const unsigned thread = mock_number;
 
-    mock_barrier();
+    mock_meet(128, "wgmma", (size_t)a, (size_t)b);
     for (unsigned i = 0; i < n / 2; i++) {
         const unsigned row = thread % 128 / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
         const unsigned column = i / 4 * 8 + thread % 4 * 2 + i % 2;
         for (unsigned k = 0; k < 64; k++)
             c[i] += mock_step<T>(a, row, k) * mock_step<T>(b, column, k);
     }
-    mock_barrier();
+    mock_meet(128, "wgmma");
 }
 
 // A product is made when its thread waits for it: as late as may be.
@@ -286,15 +258,10 @@ struct MockProducts {
 };
 static MockProducts mock_products[1024];
 
-static inline MockProducts *mock_own_products()
-{
-    return &mock_products[32 * mock_thread.z + 4 * mock_thread.y + mock_thread.x];
-}
-
 static inline void mock_product(void (*product)(float *c, const void *a, const void *b), float *c,
                                 const void *a, const void *b)
 {
-    MockProducts *own = mock_own_products();
+    MockProducts *own = &mock_products[mock_number];
 
     if (((size_t)a | (size_t)b) % 1024 || own->n == 64)
         __builtin_trap();
@@ -307,7 +274,7 @@ static inline void mock_product(void (*product)(float *c, const void *a, const v
 // Waits for all but the last n.
 static inline void group_await(unsigned n)
 {
-    MockProducts *own = mock_own_products();
+    MockProducts *own = &mock_products[mock_number];
     unsigned      left = 0;
 
     for (unsigned i = 0; i < own->n; i++)

@@ -342,15 +342,36 @@ static void set_fast_math(Object *o, const char *name, signed char fast)
     o->precise = !fast;
 }
 
-/* The text, with an entry for each of its kernels behind it. */
+/* Is this word the beginning of a variable, not of a pointer to one? */
+static bool declares(const char *text, const char *at)
+{
+    size_t      n = strcspn(at, "[;=()");
+    const char *before = at;
+
+    while (before > text && strchr(" \t\n", before[-1]))
+        before--;
+    return (at[n] == '[' || at[n] == ';') && !memchr(at, '*', n) &&
+           (before == text || strchr(";{}", before[-1]));
+}
+
+/* The text, its variables that a block shares marked, with an entry for each of its kernels behind
+ * it.
+ */
 static char *with_entries(const char *text)
 {
-    const char *mark = "kernel void ", *most = "max_total_threads_per_threadgroup(";
-    char       *out = NULL;
-    size_t      n = 0;
-    FILE       *f = open_memstream(&out, &n);
+    const char *mark = "kernel void ", *most = "max_total_threads_per_threadgroup(",
+               *shared = "threadgroup ", *rest = text;
+    const bool together = strstr(text, "_barrier") || strstr(text, "simdgroup_");
+    char      *out = NULL;
+    size_t     n = 0;
+    FILE      *f = open_memstream(&out, &n);
 
-    fprintf(f, "%s\n", text);
+    for (const char *at = text; (at = strstr(at, shared)); at++)
+        if (declares(text, at)) {
+            fprintf(f, "%.*sMOCK_SHARED ", (int)(at - rest), rest);
+            rest = at;
+        }
+    fprintf(f, "%s\n", rest);
     for (const char *at = text; (at = strstr(at, mark)); at++) {
         const char *line = at, *name = at + strlen(mark);
 
@@ -358,8 +379,7 @@ static char *with_entries(const char *text)
             line--;
         const char *bound = strstr(line, most);
         fprintf(f, "MOCK_KERNEL(%.*s, %d, %d)\n", (int)strcspn(name, "("), name,
-                bound && bound < at ? atoi(bound + strlen(most)) : MOCK_THREADS,
-                strstr(text, "threadgroup_barrier") != NULL);
+                bound && bound < at ? atoi(bound + strlen(most)) : MOCK_THREADS, together);
     }
     fclose(f);
     return out;

@@ -1,6 +1,5 @@
 // Products of the warps of AMD's GPUs (retarget.c), as the guides of the instruction sets have
-// their operands.  Thread x + 16 * y of warp z leaves what it has where the others find it, and
-// waits; all threads of a block come to it.
+// their operands, of thread x + 16 * y of a warp.
 struct MockSides {
     unsigned char a[32], b[32];
 };
@@ -56,16 +55,15 @@ struct MockRdna4 {
 };
 
 template <class How, class A, class B, class C>
-static void mock_warp_product(C *c, const void *a, const void *b)
+MOCK_TOGETHER void mock_warp_product(C *c, const void *a, const void *b, const char *what)
 {
-    const unsigned warp = How::THREADS * mock_thread.z, x = mock_thread.x, y = mock_thread.y;
-    MockSides     *own = &mock_sides[warp + 16 * y + x];
+    const unsigned lane = mock_number % How::THREADS, warp = mock_number - lane;
+    const unsigned x = lane % 16, y = lane / 16;
+    MockSides     *own = &mock_sides[mock_number];
 
-    if (x >= 16 || y >= How::THREADS / 16)
-        __builtin_trap();
     __builtin_memcpy(own->a, a, How::HAS * sizeof(A));
     __builtin_memcpy(own->b, b, How::HAS * sizeof(B));
-    mock_barrier();
+    mock_meet(How::THREADS, what);
     if (How::HAS == How::STEPS && // both halves have to have the same
         (__builtin_memcmp(own->a, mock_sides[warp + x].a, How::HAS * sizeof(A)) ||
          __builtin_memcmp(own->b, mock_sides[warp + x].b, How::HAS * sizeof(B))))
@@ -80,13 +78,13 @@ static void mock_warp_product(C *c, const void *a, const void *b)
             __builtin_memcpy(&q, mock_sides[from + x].b + How::at(k) * sizeof q, sizeof q);
             c[i] += (C)p * (C)q;
         }
-    mock_barrier();
+    mock_meet(How::THREADS, what);
 }
 
 #define AMD_PRODUCT(name, How, A, B, C)                                 \
     extern "C" void mock_amd_##name(C *c, const void *a, const void *b) \
     {                                                                   \
-        mock_warp_product<How, A, B, C>(c, a, b);                       \
+        mock_warp_product<How, A, B, C>(c, a, b, #name);                \
     }
 AMD_PRODUCT(mfma_f16, MockCdna<4>, MockF16, MockF16, float)
 AMD_PRODUCT(mfma_bf16, MockCdna<4>, MockBf16, MockBf16, float)

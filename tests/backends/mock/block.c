@@ -27,11 +27,14 @@ void mock_leave(const int *was)
 
 /* ---- a block as fibers --------------------------------------------------------------------------- */
 
+typedef enum { READY, AT_BARRIER, IN_GROUP, DONE } FiberState;
+
 typedef struct {
-    ucontext_t context;
-    char      *stack;
-    MockIndex  thread;
-    bool       done;
+    ucontext_t  context;
+    char       *stack;
+    MockIndex   thread;
+    FiberState  state;
+    MockMeeting meeting; /* IN_GROUP */
 } Fiber;
 
 static struct {
@@ -41,16 +44,27 @@ static struct {
     void            **args;
 } block;
 
+static void leave(FiberState state)
+{
+    block.now->state = state;
+    swapcontext(&block.now->context, &block.back);
+}
+
 static void at_barrier(void)
 {
-    swapcontext(&block.now->context, &block.back);
+    leave(AT_BARRIER);
+}
+
+static void in_group(const MockMeeting *meeting)
+{
+    block.now->meeting = *meeting;
+    leave(IN_GROUP);
 }
 
 static void start(void)
 {
     block.k->run(block.args);
-    block.now->done = true;
-    swapcontext(&block.now->context, &block.back);
+    leave(DONE);
 }
 
 static void make_fibers(unsigned n)
@@ -60,7 +74,7 @@ static void make_fibers(unsigned n)
 
         if (!b->stack)
             b->stack = malloc(STACK);
-        b->done = false;
+        b->state = READY;
         getcontext(&b->context);
         b->context.uc_stack.ss_sp = b->stack;
         b->context.uc_stack.ss_size = STACK;
@@ -69,28 +83,78 @@ static void make_fibers(unsigned n)
     }
 }
 
-/* From barrier to barrier; false if some threads ended where others wait. */
+static void go_on(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        block.now = &block.fiber[i];
+        if (block.now->state != READY)
+            continue;
+        *block.k->thread = block.now->thread;
+        *block.k->number = i;
+        swapcontext(&block.back, &block.now->context);
+    }
+}
+
+/* How many of a group have come to where thread i waits for them? */
+static unsigned together(unsigned i, unsigned n)
+{
+    const MockMeeting *m = &block.fiber[i].meeting;
+    const unsigned     first = i - i % m->threads;
+    unsigned           come = 0;
+
+    for (unsigned j = first; j < first + m->threads && j < n; j++) {
+        const MockMeeting *other = &block.fiber[j].meeting;
+
+        come += block.fiber[j].state == IN_GROUP && other->place == m->place &&
+                other->threads == m->threads && other->x == m->x && other->y == m->y;
+    }
+    return come;
+}
+
+/* Groups that have come as a whole may go on; false: there is none. */
+static bool meet(unsigned n)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned size = block.fiber[i].meeting.threads;
+
+        if (block.fiber[i].state != IN_GROUP || i % size || together(i, n) < size)
+            continue;
+        for (unsigned j = i; j < i + size; j++)
+            block.fiber[j].state = READY;
+        any = true;
+    }
+    return any;
+}
+
+/* From where threads wait to where they wait; false if not all come there. */
 static bool run_fibers(unsigned n)
 {
-    unsigned done = 0;
-
     *block.k->barrier = at_barrier;
+    *block.k->group = in_group;
     make_fibers(n);
-    while (done < n) {
-        unsigned before = done;
+    for (;;) {
+        unsigned done = 0;
 
+        go_on(n);
+        if (meet(n))
+            continue;
         for (unsigned i = 0; i < n; i++) {
-            block.now = &block.fiber[i];
-            if (block.now->done)
-                continue;
-            *block.k->thread = block.now->thread;
-            swapcontext(&block.back, &block.now->context);
-            done += block.now->done;
+            const MockMeeting *m = &block.fiber[i].meeting;
+
+            if (block.fiber[i].state == IN_GROUP) {
+                fprintf(stderr, "mock: of a group's %u threads %u come to %s together\n",
+                        m->threads, together(i, n), m->what);
+                return false;
+            }
+            done += block.fiber[i].state == DONE;
         }
-        if (done != before && done < n)
-            return false;
+        if (done)
+            return done == n; /* else some ended where others wait */
+        for (unsigned i = 0; i < n; i++)
+            block.fiber[i].state = READY;
     }
-    return true;
 }
 
 static bool run_block(unsigned threads)
@@ -101,6 +165,7 @@ static bool run_block(unsigned threads)
         return run_fibers(threads);
     for (unsigned i = 0; i < threads; i++) {
         *k->thread = block.fiber[i].thread;
+        *k->number = i;
         k->run(block.args);
     }
     return true;
@@ -149,7 +214,9 @@ bool mock_find(void *library, const char *name, MockKernel *out)
     out->nargs = *(const int *)symbol(library, "mock_args_", name);
     out->thread = dlsym(library, "mock_thread");
     out->block = dlsym(library, "mock_block");
+    out->number = dlsym(library, "mock_number");
     out->barrier = dlsym(library, "mock_barrier");
+    out->group = dlsym(library, "mock_group");
     return true;
 }
 

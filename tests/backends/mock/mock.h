@@ -27,18 +27,29 @@ typedef struct {
     unsigned x, y, z;
 } MockIndex;
 
+/* Where the threads of a group wait for each other: all have to come to one place with equal x and
+ * y.  The same in kernel_on_cpu.h. */
+typedef struct {
+    const void *place;
+    const char *what;
+    size_t      x, y;
+    unsigned    threads; /* of a group, which begins at a multiple of them */
+} MockMeeting;
+
 typedef struct {
     void (*run)(void **args);
     MockIndex *thread, *block; /* where the kernel finds its numbers */
+    unsigned  *number;
     void (**barrier)(void);
+    void (**group)(const MockMeeting *meeting);
     int threads, barriers, nargs;
 } MockKernel;
 
 /* One of a library that mock_load gave; false: no such kernel. */
 bool mock_find(void *library, const char *name, MockKernel *out);
 /* All blocks of a launch; args holds the address of each argument.  Threads of a block that has
- * barriers are fibers, which go on in turn from barrier to barrier; false: not all of them reached
- * one. */
+ * barriers are fibers, which go on in turn from one to the next; so do groups of them that compute
+ * together.  False: not all of them came. */
 bool mock_run(const MockKernel *k, MockIndex grid, MockIndex block, void **args);
 
 /* Until the end of the function no other thread gets past one of these. */
