@@ -10,7 +10,7 @@ enum {
     VERSION_1_6 = 0x00010600,
     IDS_MOST = 1 << 22,
     SLOTS_MOST = 1 << 22,
-    BYTES_MOST = 1 << 26 /* of a variable */
+    BYTES_MOST = 1 << 26 /* of what has a size */
 };
 
 static const OpRow rows[] = {
@@ -204,6 +204,8 @@ static void struct_type(Run *r, Type *t, uint32_t id)
             run_fail(r, "member %u has no offset", i);
         t->bytes = t->offsets[i] + bytes > t->bytes ? t->offsets[i] + bytes : t->bytes;
     }
+    if (t->bytes > BYTES_MOST)
+        run_fail(r, "a struct of %llu bytes", (unsigned long long)t->bytes);
 }
 
 static void matrix_type(Run *r, Type *t)

@@ -10,6 +10,8 @@
  *     a read of memory of the workgroup where nothing has been stored
  *     a division by zero, a float that the integer cannot hold
  *     a barrier, or an instruction of a subgroup, that only some threads come to
+ *     matrices that threads take from other places, or from none that Vulkan allows
+ *     a loop without an end
  *
  * Races are not looked for: the interpreter of TIR does that (ir/tir/eval_launch.c). */
 #ifndef TVMCC_TESTS_SPIRV_RUN_H

@@ -327,7 +327,8 @@ static void call(Run *r, Thread *t)
         run_fail(r, "calls that are too deep");
     if (r->error)
         return;
-    for (at += r->m.words[at] >> 16; op_at(r, at) == OpFunctionParameter && !r->error; at += 3)
+    for (at += r->m.words[at] >> 16; op_at(r, at) == OpFunctionParameter && !r->error;
+         at += r->m.words[at] >> 16)
         copy_value(r, t, r->m.words[at + 2], operand(r, i++));
     if (i != operand_count(r))
         run_fail(r, "%u arguments", operand_count(r) - 3);
@@ -408,9 +409,11 @@ static void step(Run *r, Thread *t, Opcode op)
 
 void thread_run(Run *r, Thread *t)
 {
-    while (t->state == THREAD_RUNS && !r->error) {
-        if (t->frame.pc >= r->m.n) {
-            run_fail(r, "the function has no end");
+    enum { STEPS_MOST = 1 << 26 };
+
+    for (uint32_t n = 0; t->state == THREAD_RUNS && !r->error; n++) {
+        if (t->frame.pc >= r->m.n || n == STEPS_MOST) {
+            run_fail(r, "a function that does not end");
             return;
         }
         r->at = t->frame.pc;
