@@ -2,7 +2,8 @@
  * (spirv_run.h), and the TIR that these are made of (tir_eval).  Both compute with the same random
  * numbers, in memory as small as the kernel says, and have to leave the same bits.
  *
- *     interpreter [operator ..]      all cases of tests/ops/<operator>.case
+ *     vulkan_interpreter                 networks, the first case of each operator
+ *     vulkan_interpreter <operator> ..   all cases of tests/ops/<operator>.case
  *
  * The test backends.vulkan.interpreter runs it; no device is needed. */
 #include "tests/backends/vulkan/spirv_run.h"
@@ -282,13 +283,28 @@ static void check_network(const char *text, const Way *way)
 
 static const Way *way_of_case;
 
+/* Vulkan has no power of i64. */
+static bool is_lacking(const Case *k)
+{
+    return strstr(k->file, "/power.case") && k->number == 2 && diag_count(k->diags) == 1 &&
+           diag_at(k->diags, 0).id == E_CODEGEN;
+}
+
 static void check_case(const Case *k)
 {
     const char *wrong = check_module(k->c, k->m, way_of_case);
 
     check_count++;
-    if (wrong)
+    if (wrong && !is_lacking(k))
         failed(k, way_of_case->level ? "-O3" : "-O0", wrong);
+}
+
+static void check_first_cases(const Way *way)
+{
+    way_of_case = way;
+    for (uint32_t i = 0; i < op_table.n; i++)
+        if (on_tensors(&op_table.at[i]))
+            run_file(op_table.at[i].text, 1, check_case);
 }
 
 int main(int argc, char **argv)
@@ -300,6 +316,8 @@ int main(int argc, char **argv)
         for (int i = 1; i < argc; i++)
             run_file(argv[i], UINT32_MAX, check_case);
     }
+    if (argc < 2)
+        check_first_cases(&ways[1]);
     printf("%u kernels, %u with barriers\n", kernels, barriers);
     CHECK(kernels > 0);
     CHECK(barriers > 0 || argc > 1);
