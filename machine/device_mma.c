@@ -88,13 +88,18 @@ static int64_t staged_bytes(const DeviceTile *t)
     return t->staged ? t->bm * ((t->bn + BANKS - 1 - apart) / BANKS * BANKS + apart) * SUM : 0;
 }
 
+int64_t device_mma_pad(const DeviceTile *t)
+{
+    return t->unit->warp->opaque ? WARP_BYTES / t->bytes : 0;
+}
+
 /* Sums take the place of panels where parts of shared memory may overlap; by instructions of one
  * warp tiles are those for which there is room beside each other: larger ones leave a thread no
  * register (ptxas, sm_80: 192x64 by 128 threads spills). */
 int64_t device_mma_bytes(const Machine *m, const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1, sums = staged_bytes(t);
-    int64_t panels = stages * (t->bm + t->bn) * t->chunk * t->bytes;
+    int64_t panels = stages * (t->bm + t->bn) * (t->chunk + device_mma_pad(t)) * t->bytes;
     int64_t larger = panels > sums ? panels : sums;
 
     return m->overlaid && t->group && larger > limit_gpu_apart(m) ? larger : panels + sums;

@@ -492,6 +492,9 @@ int64_t device_mma_staged(const DeviceTile *t);
 int64_t device_mma_places(const DeviceTile *t);
 /* By so many numbers such sums' rows are longer than a multiple of the banks. */
 int64_t device_mma_apart(const DeviceTile *t);
+/* Numbers that a panel's lines are longer, so that those loaded together lie in different banks:
+ * where the device finds them by their distance, they cannot change places. */
+int64_t device_mma_pad(const DeviceTile *t);
 
 /* ---- placement.c ------------------------------------------------------------------------------ */
 

@@ -159,10 +159,25 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
                *space ? " " : "", type, name, cells, (long long)origin);
 }
 
+static bool print_matrices(Clike *x, const Buffer *b)
+{
+    Matrix        of = MATRIX_C;
+    const Intrin *row =
+        x->matrices && b->scope == SCOPE_FRAG ? matrix_row(x->matrices, b, &of) : NULL;
+
+    if (row)
+        str_printf(x->out, "%s %s[%lld];\n", x->d->matrix(row, of), clike_buffer(x, b),
+                   (long long)matrix_count(x->matrices, b));
+    return row != NULL;
+}
+
 static void print_local(Clike *x, const Stmt *s)
 {
     const Buffer *b = s->u.buffer;
     int64_t       elems = 1, origin = 0;
+
+    if (print_matrices(x, b))
+        return;
 
     if (b->ndim && !buffer_size(x->c, b, &elems, &origin)) {
         error_at(x->c, E_CODEGEN, s->loc, "@%s: the size of %%%s is known only at run time",
@@ -252,11 +267,37 @@ static void print_await(Clike *x, const AwaitData *d)
     }
 }
 
+static const char *matrix_name(Clike *x, const MatrixRef *r)
+{
+    return arena_printf(x->c->arena, "%s[%lld]", clike_buffer(x, r->buffer), (long long)r->at);
+}
+
+static void print_matrix_op(Clike *x, const MatrixOp *op)
+{
+    const char   *text[4] = {matrix_name(x, &op->it)};
+    Matrix        of;
+    const Intrin *row = matrix_row(x->matrices, op->it.buffer, &of);
+
+    for (uint32_t i = 0; i < 2 && op->kind == MATRIX_MULTIPLY; i++)
+        text[1 + i] = matrix_name(x, &op->factor[i]);
+    if (op->kind == MATRIX_FILL)
+        text[3] = clike_bare(x, clike_expression(x, op->value));
+    else if (op->memory)
+        text[3] = clike_place(x, op->memory, op->first);
+    clike_indent(x);
+    x->d->matrix_op(x->out, row, of, op, text);
+}
+
 static void print_store(Clike *x, const StoreData *d)
 {
-    const char *name = clike_buffer(x, d->buffer);
+    const char     *name = clike_buffer(x, d->buffer);
+    const MatrixOp *op = x->matrices ? matrix_op(x->matrices, d) : NULL;
 
     clike_fresh(x);
+    if (op) {
+        print_matrix_op(x, op);
+        return;
+    }
     if (d->value->kind == PRIM_INTRIN && (d->value->u.intrin->warp || !d->value->u.intrin->sums)) {
         print_call(x, d);
         if (d->value->u.intrin->group)
@@ -443,7 +484,9 @@ static bool find_group(void *user, const Stmt *s)
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = plain_instructions(c, f, has_instruction, d);
-    f = plain_loads(c, plain_halves(c, plain_scalars(c, f, WORD)), has_vector, &(Vectors){c, d});
+    f = plain_loads(c,
+                    plain_halves(c, plain_scalars(c, f, d->shared_bytes ? d->shared_bytes : WORD)),
+                    has_vector, &(Vectors){c, d});
     f = plain_wide(c, f, has_vector, &(Vectors){c, d});
 
     Clike  x = {.c = c,
@@ -457,6 +500,8 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 
+    if (d->matrix && !(x.matrices = find_matrices(c, f)))
+        return false;
     x.in_given = d->declares && func_shared_bytes(c, f) > d->declares;
     x.index = x.narrow ? d->narrow : d->wide;
     stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});

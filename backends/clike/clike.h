@@ -7,7 +7,7 @@
 #ifndef TVMCC_BACKENDS_CLIKE_H
 #define TVMCC_BACKENDS_CLIKE_H
 
-#include "ir/tir/tir.h"
+#include "backends/common/matrices.h"
 
 /* Threads of a block, along x, y and z and in all; 0: a run decides. */
 typedef struct {
@@ -26,6 +26,8 @@ typedef struct ClikeDialect {
     void (*border)(StrBuf *s, int64_t bytes);
     /* 16 bytes of it, which begins on such a border, come in one access. */
     bool shared_wide;
+    /* ... so many bytes at most, which a thread's registers hold at once; 0: a word. */
+    uint32_t shared_bytes;
     /* Bytes of it that a kernel may declare, and what the memory is called that it is given instead
      * where it needs more; 0: it declares all. */
     int64_t     declares;
@@ -69,6 +71,12 @@ typedef struct ClikeDialect {
     /* ... of one of four warps (clike_group), behind that; the barrier where a kernel has some. */
     void (*group)(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out);
     const char *group_barrier;
+    /* Optional: matrices that a warp has (backends/common/matrices.h).  A type; what is done with
+     * one, the names of which, `it` and those of its factors, and where it lies in memory stand in
+     * text[0], [1], [2] and [3]. */
+    const char *(*matrix)(const Intrin *row, Matrix of);
+    void (*matrix_op)(StrBuf *s, const Intrin *row, Matrix of, const MatrixOp *op,
+                      const char *const text[4]);
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */

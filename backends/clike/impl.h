@@ -48,6 +48,7 @@ typedef struct {
     Map                *order;  /* of variables: id -> when it was declared, from 1; .. */
     Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
     const Running      *running;  /* pointers that go along with the loops at hand */
+    const Matrices     *matrices; /* that warps have; NULL: the language has none */
     uint32_t            next_temp, next_var, next_buffer;
     bool                narrow;   /* 32 bits hold all indices */
     bool                groups;   /* four warps compute together: barriers say so */

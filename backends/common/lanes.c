@@ -6,6 +6,7 @@
  * read before one is stored: where the value reads the buffer at other cells, it goes through an
  * array of its own. */
 #include "backends/common/plain.h"
+#include "ir/tir/intrin.h"
 
 typedef struct {
     Ctx          *c;
@@ -23,6 +24,11 @@ static const Prim *load_lane(Lanes *v, const Prim *p)
 
     if (l->mask)
         return p;
+    if (!l->n) { /* a register of several numbers */
+        int64_t n = 0;
+        v->alike = v->alike && idx_is_const(v->lane, &n);
+        return prim_shuffle(v->c, p, 1, &(uint16_t){(uint16_t)n});
+    }
     index = idx_add(v->c->arith, l->index[l->n - 1], v->lane);
     for (const Buffer *b = l->buffer; b; b = b->alias)
         for (const Buffer *s = v->stored; s; s = s->alias)
@@ -103,6 +109,7 @@ static const Stmt *all_lanes(Lanes *v, const Buffer *b, const Idx *at, const Pri
     const Stmt **each = NEW_ARRAY(c->arena, const Stmt *, n);
     for (uint16_t i = 0; i < n; i++) {
         v->lane = idx_const(c->arith, i);
+        v->alike = true;
         each[i] = store_lane(v, b, at, value, mask);
     }
     return stmt_seq(c, n, each);
@@ -172,7 +179,7 @@ static const Stmt *scalar_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
 
     (void)was;
     if (now->kind != STMT_STORE || d->value->dtype.lanes == 1 || d->n != 1 ||
-        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN)
+        d->buffer->dtype.lanes > 1 || d->value->kind == PRIM_INTRIN || is_matrix_store(d))
         return now;
     v.stored = d->buffer;
     v.at = d->index[0];

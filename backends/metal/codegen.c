@@ -75,6 +75,36 @@ static void msl_kernel(StrBuf *s, ClikeBlock block)
     str_add(s, "kernel void");
 }
 
+static const char *msl_matrix(const Intrin *row, Matrix of)
+{
+    return dtype_eq(of == MATRIX_C ? row->result.dtype : row->operand[of].dtype, DT_F32)
+               ? "simdgroup_float8x8"
+               : "simdgroup_half8x8";
+}
+
+/* Lines of b are columns of the sum, so it lies transposed. */
+static void msl_matrix_op(StrBuf *s, const Intrin *row, Matrix of, const MatrixOp *op,
+                          const char *const text[4])
+{
+    (void)row;
+    switch (op->kind) {
+    case MATRIX_FILL:
+        str_printf(s, "%s = make_filled_simdgroup_matrix<float, 8, 8>(%s);\n", text[0], text[3]);
+        return;
+    case MATRIX_LOAD:
+        str_printf(s, "simdgroup_load(%s, (threadgroup const half *)&%s, %lld%s);\n", text[0],
+                   text[3], (long long)op->apart, of == MATRIX_B ? ", ulong2(0), true" : "");
+        return;
+    case MATRIX_MULTIPLY:
+        str_printf(s, "simdgroup_multiply_accumulate(%s, %s, %s, %s);\n", text[0], text[1], text[2],
+                   text[0]);
+        return;
+    case MATRIX_STORE:
+        str_printf(s, "simdgroup_store(%s, &%s, %lld);\n", text[0], text[3], (long long)op->apart);
+        return;
+    }
+}
+
 static const ClikeDialect dialect = {.name = "the Metal Shading Language",
                                      .type = msl_type,
                                      .space = msl_space,
@@ -94,11 +124,14 @@ static const ClikeDialect dialect = {.name = "the Metal Shading Language",
                                      .half_to = "return (float)as_type<half>(h);",
                                      .half_from = "return as_type<ushort>((half)v);",
                                      .shared = "threadgroup",
+                                     .shared_bytes = 8, /* ushort4 */
                                      .vector = clike_short_vector,
                                      .make = {"", "("},
                                      .noalias = "__restrict",
                                      .barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);",
                                      .fma = "fma",
+                                     .matrix = msl_matrix,
+                                     .matrix_op = msl_matrix_op,
                                      .wide = "long",
                                      .narrow = "int"};
 

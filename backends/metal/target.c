@@ -50,6 +50,14 @@ bool metal_word(Ctx *c, Target *t, const char *name, const char *value)
     return false;
 }
 
+/* GPUs with names are of the families that have matrices of SIMD-groups (Apple7 and later), so what
+ * is made for one uses them. */
+static void set_matrices(Target *t)
+{
+    if (t->gpu)
+        t->intrin_ops[INTRIN_SIMDGROUP_F16] = 1;
+}
+
 /* Of the word, which stands in Target.mcpu so far, and the host. */
 bool metal_canonical(Ctx *c, Target *t, StrBuf *text)
 {
@@ -57,6 +65,7 @@ bool metal_canonical(Ctx *c, Target *t, StrBuf *text)
     const char              *triple = t->host->triple;
     const MetalSdk          *sdk = sdks;
 
+    set_matrices(t);
     if (!*t->mcpu)
         return true;
     for (size_t i = 0; i < COUNT(others); i++)

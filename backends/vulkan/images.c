@@ -5,10 +5,29 @@
 
 #include "tvmcc/abi.h"
 
+static bool find_matrix(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_FRAG);
+    return !*found;
+}
+
+static bool uses_matrices(const Func *f)
+{
+    bool found = false;
+
+    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_matrix});
+    return found;
+}
+
 bool vulkan_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    Spirv *s = spv_new(c);
+    bool matrices = false;
 
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        matrices = matrices || (m->funcs[i]->kind == FUNC_DEVICE && uses_matrices(m->funcs[i]));
+    Spirv *s = spv_new(c, matrices);
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE && !vulkan_function(s, m->funcs[i]))
             return false;
@@ -28,7 +47,7 @@ bool vulkan_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOpt
 
         if (m->funcs[i]->kind != FUNC_DEVICE)
             continue;
-        if (!vulkan_function(s = spv_new(c), m->funcs[i]))
+        if (!vulkan_function(s = spv_new(c, uses_matrices(m->funcs[i])), m->funcs[i]))
             return false;
         vec_push(c->arena, &parts, spv_bytes(s));
     }

@@ -149,6 +149,11 @@ static void alloc(Gen *g, const Stmt *s)
     int64_t       elems = 1, origin = 0;
     uint32_t      type, id;
 
+    if (b->scope == SCOPE_FRAG) {
+        emit_matrices(g, b);
+        stmt(g, s->kids[0]);
+        return;
+    }
     if (b->dtype.lanes > 1 && (b->ndim || storage != SpvFunction))
         emit_fail(g, "arrays of vectors");
     if (b->ndim && !buffer_size(g->c, b, &elems, &origin))
@@ -158,8 +163,11 @@ static void alloc(Gen *g, const Stmt *s)
     type = b->dtype.lanes > 1
                ? spv_vector(g->s, spv_type(g->s, dtype_lanes(b->dtype, 1)), b->dtype.lanes)
                : spv_cell(g->s, b->dtype, storage);
+    const int64_t cell = panel_numbers(g, b);
+    if (cell > 1)
+        type = spv_vector(g->s, type, (uint32_t)cell);
     if (b->ndim)
-        type = spv_array(g->s, type, elems > 0 ? elems : 1);
+        type = spv_array(g->s, type, elems > 0 ? (elems + cell - 1) / cell : 1);
     if (storage == SpvWorkgroup) {
         id = spv_variable(g->s, storage, type);
         vec_push(g->c->arena, &g->interface, id);
@@ -174,11 +182,28 @@ static void alloc(Gen *g, const Stmt *s)
 /* The threads of a block meet, and see what the others have put in shared memory. */
 static void barrier(Gen *g)
 {
-    enum { WORKGROUP = 2, ACQUIRE_RELEASE = 8, WORKGROUP_MEMORY = 0x100 };
+    enum {
+        WORKGROUP = 2,
+        ACQUIRE_RELEASE = 8,
+        WORKGROUP_MEMORY = 0x100,
+        AVAILABLE_VISIBLE = 0x2000 | 0x4000 /* which Vulkan's memory model wants said */
+    };
     uint32_t scope = spv_int(g->s, DT_U32, WORKGROUP);
 
     PUT(g->s, &g->code, OpControlBarrier, scope, scope,
-        spv_int(g->s, DT_U32, ACQUIRE_RELEASE | WORKGROUP_MEMORY));
+        spv_int(g->s, DT_U32,
+                ACQUIRE_RELEASE | WORKGROUP_MEMORY | (g->s->matrices ? AVAILABLE_VISIBLE : 0)));
+}
+
+static void store(Gen *g, const StoreData *d)
+{
+    const MatrixOp *op = matrix_op(g->matrices, d);
+
+    emit_fresh(g);
+    if (op)
+        emit_matrix_op(g, op);
+    else
+        emit_store(g, d);
 }
 
 static void stmt(Gen *g, const Stmt *s)
@@ -202,10 +227,7 @@ static void stmt(Gen *g, const Stmt *s)
         return;
     case STMT_WHILE: loop_while(g, s); return;
     case STMT_ALLOC: alloc(g, s); return;
-    case STMT_STORE:
-        emit_fresh(g);
-        emit_store(g, &s->u.store);
-        return;
+    case STMT_STORE: store(g, &s->u.store); return;
     case STMT_PREFETCH: return; /* a hint: devices hide what they wait for */
     case STMT_BARRIER: barrier(g); return;
     case STMT_AWAIT: return; /* copies are made where they stand */
@@ -279,6 +301,25 @@ static void params(Gen *g)
     }
 }
 
+static int64_t threads_along(const Gen *g, BindAxis a)
+{
+    return g->axis[a] ? g->axis[a]->lo : 1;
+}
+
+/* Subgroups are whole, and threads with neighbouring numbers, only if all threads lie along x. */
+static void unfold_threads(Gen *g)
+{
+    uint32_t u32 = spv_type(g->s, DT_U32), at = spv_built_in(g->s, SpvLocalInvocationId);
+
+    vec_push(g->c->arena, &g->interface, at);
+    at = OP2(g, OpCompositeExtract, u32, OP1(g, OpLoad, spv_vec3(g->s), at), 0);
+    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++) {
+        uint32_t n = spv_int(g->s, DT_U32, threads_along(g, (BindAxis)a));
+        g->thread[a] = a == AXIS_THREAD_Z ? at : OP2(g, OpUMod, u32, at, n);
+        at = a == AXIS_THREAD_Z ? at : OP2(g, OpUDiv, u32, at, n);
+    }
+}
+
 /* Block numbers and thread numbers along the axes that loops are bound to. */
 static void threads(Gen *g)
 {
@@ -288,7 +329,7 @@ static void threads(Gen *g)
         bool     is_thread = a >= AXIS_THREAD_X;
         uint32_t axis = (uint32_t)(a - (is_thread ? AXIS_THREAD_X : AXIS_BLOCK_X));
 
-        if (!g->axis[a])
+        if (!g->axis[a] || (is_thread && has_matrices(g->matrices)))
             continue;
         if (!both[is_thread]) {
             uint32_t v = spv_built_in(g->s, is_thread ? SpvLocalInvocationId : SpvWorkgroupId);
@@ -297,6 +338,8 @@ static void threads(Gen *g)
         }
         g->thread[a] = OP2(g, OpCompositeExtract, u32, both[is_thread], axis);
     }
+    if (has_matrices(g->matrices))
+        unfold_threads(g);
 }
 
 /* A number of blocks, which may be a run's, as a u32. */
@@ -387,13 +430,21 @@ static void finish(Gen *g, uint32_t function, uint32_t start)
         vec_push(c->arena, to, g->code.at[i]);
     PUT(g->s, to, OpReturn);
     PUT(g->s, to, OpFunctionEnd);
-    for (int i = 0; i < 3; i++) {
-        const Idx *n = g->axis[AXIS_THREAD_X + i];
-        size[i] = n ? (uint32_t)n->lo : 1;
+    for (int i = 0; i < 3; i++)
+        size[i] = (uint32_t)threads_along(g, (BindAxis)(AXIS_THREAD_X + i));
+    if (has_matrices(g->matrices)) {
+        size[0] *= size[1] * size[2];
+        size[1] = size[2] = 1;
     }
     PUT(g->s, &g->s->modes, OpExecutionMode, function, SpvModeLocalSize, size[0], size[1], size[2]);
     float_modes(g, function);
     spv_entry(g->s, function, device_symbol(c, g->f->name), &g->interface);
+}
+
+static bool has_intrin(const void *user, IntrinId id)
+{
+    (void)user, (void)id; /* but those of warps, which stay */
+    return false;
 }
 
 static bool has_vector(const void *user, DType vector, Scope scope)
@@ -402,20 +453,27 @@ static bool has_vector(const void *user, DType vector, Scope scope)
     return vector.bits <= 32 && scope != SCOPE_SHARED;
 }
 
+enum { PANEL_BYTES = 8 }; /* of an operand's numbers that a thread stores at once */
+
 bool vulkan_function(Spirv *s, const Func *f)
 {
     Ctx     *c = s->c;
     uint32_t function = spv_id(s), start = spv_id(s);
 
     s->floats = 0;
-    f = plain_halves(c, plain_scalars(c, intrins_expand(c, f), WORD));
+    f = plain_instructions(c, f, has_intrin, NULL);
+    f = plain_halves(c, plain_scalars(c, f, s->matrices ? PANEL_BYTES : 0));
     f = plain_wide(c, plain_loads(c, f, has_vector, NULL), has_vector, NULL);
     Gen g = {.s = s,
              .c = c,
              .f = f,
              .block = start,
              .known = map_new(c->arena),
+             .matrices = find_matrices(c, f),
              .narrow = func_index_fits(f)};
+    if (!g.matrices)
+        return false;
+    find_panels(&g);
     g.index = g.narrow ? DT_I32 : DT_I64;
     func_axes(c, f, g.axis);
     for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++)

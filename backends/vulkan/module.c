@@ -182,6 +182,20 @@ uint32_t spv_vector(Spirv *s, uint32_t of, uint32_t lanes)
     return GLOBAL(s, OpTypeVector, 0, of, lanes);
 }
 
+uint32_t spv_matrix(Spirv *s, uint32_t of, int64_t rows, int64_t columns, uint32_t use)
+{
+    enum { SUBGROUP = 3 };
+
+    return GLOBAL(s, OpTypeCooperativeMatrixKHR, 0, of, spv_int(s, DT_U32, SUBGROUP),
+                  spv_int(s, DT_U32, rows), spv_int(s, DT_U32, columns), spv_int(s, DT_U32, use));
+}
+
+uint32_t spv_float16(Spirv *s)
+{
+    spv_capability(s, SpvFloat16);
+    return GLOBAL(s, OpTypeFloat, 0, 16);
+}
+
 uint32_t spv_void(Spirv *s)
 {
     return global(s, OpTypeVoid, 0, 0, (uint32_t[]){0}, 0, &(bool){false});
@@ -283,7 +297,14 @@ uint32_t spv_real(Spirv *s, DType t, double v)
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
-Spirv *spv_new(Ctx *c)
+static void extension(Spirv *s, const char *name)
+{
+    uint32_t words[16];
+
+    spv_put(s, &s->extensions, OpExtension, string_words(name, COUNT(words), words), words);
+}
+
+Spirv *spv_new(Ctx *c, bool matrices)
 {
     Spirv *s = NEW(c->arena, Spirv);
 
@@ -291,17 +312,24 @@ Spirv *spv_new(Ctx *c)
     s->known = map_new(c->arena);
     spv_capability(s, SpvShader);
     spv_capability(s, SpvPhysicalStorageBufferAddresses);
+    s->matrices = matrices;
+    if (matrices) {
+        spv_capability(s, SpvVulkanMemoryModel);
+        spv_capability(s, SpvCooperativeMatrixKHR);
+        extension(s, "SPV_KHR_cooperative_matrix");
+    }
     return s;
 }
 
 Bytes spv_bytes(Spirv *s)
 {
     Words        out = {0}, model = {0};
-    const Words *parts[] = {&s->capabilities, &s->imports, &model,      &s->entries,
-                            &s->modes,        &s->notes,   &s->globals, &s->functions};
+    const Words *parts[] = {&s->capabilities, &s->extensions, &s->imports,
+                            &model,           &s->entries,    &s->modes,
+                            &s->notes,        &s->globals,    &s->functions};
     uint32_t     head[] = {MAGIC, VERSION, 0, s->last + 1, 0};
 
-    PUT(s, &model, OpMemoryModel, SpvPhysicalStorageBuffer64, SpvGLSL450);
+    PUT(s, &model, OpMemoryModel, SpvPhysicalStorageBuffer64, s->matrices ? SpvVulkan : SpvGLSL450);
     add_words(s->c, &out, COUNT(head), head);
     for (size_t i = 0; i < COUNT(parts); i++)
         add_words(s->c, &out, parts[i]->n, parts[i]->at);

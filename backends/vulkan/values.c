@@ -186,6 +186,10 @@ static uint32_t address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *i
         return base;
     if (buffer_size(g->c, b, &elems, &origin) && origin)
         at = idx_addc(g->c->arith, at, origin);
+    if (panel_numbers(g, b) > 1) {
+        at = idx_divc(g->c->arith, at, panel_numbers(g, b));
+        to = spv_pointer(g->s, storage, spv_vector(g->s, cell, panel_numbers(g, b)));
+    }
     return OP2(g, OpAccessChain, to, base, emit_index(g, at));
 }
 
@@ -224,24 +228,61 @@ static uint32_t load_vector(Gen *g, const Prim *p)
     return emit_op(g, OpCompositeConstruct, type, p->dtype.lanes, each);
 }
 
+static uint32_t guarded(Gen *g, const Prim *p, uint32_t cond);
+
+/* Cells of a buffer where a condition holds, else numbers. */
+static bool is_guarded_load(const Gen *g, const Prim *p)
+{
+    return p->kind == PRIM_SELECT && p->kids[0]->dtype.lanes == 1 &&
+           p->kids[1]->kind == PRIM_LOAD && p->kids[1]->u.load.n &&
+           storage_of(g, p->kids[1]->u.load.buffer) == SpvPhysicalStorageBuffer &&
+           p->kids[2]->kind != PRIM_LOAD;
+}
+
+/* One number of a vector; NULL: it is not known so. */
+static const Prim *lane_of(Ctx *c, const Prim *p, uint16_t i)
+{
+    const Prim *arm[2];
+    const Idx  *at;
+
+    switch ((int)p->kind) {
+    case PRIM_VEC: return p->kids[i];
+    case PRIM_SPLAT: return p->kids[0];
+    case PRIM_INT: return prim_num(c, dtype_lanes(p->dtype, 1), (double)p->u.i);
+    case PRIM_FLOAT: return prim_num(c, dtype_lanes(p->dtype, 1), p->u.f);
+    case PRIM_LOAD:
+        if (p->u.load.mask || !p->u.load.n)
+            return NULL;
+        at = idx_addc(c->arith, p->u.load.index[0], i);
+        return prim_load(c, p->u.load.buffer, &at);
+    case PRIM_SELECT:
+        arm[0] = lane_of(c, p->kids[1], i);
+        arm[1] = lane_of(c, p->kids[2], i);
+        return p->kids[0]->dtype.lanes == 1 && arm[0] && arm[1]
+                   ? prim_select(c, p->kids[0], arm[0], arm[1])
+                   : NULL;
+    }
+    return NULL;
+}
+
 static uint32_t vector(Gen *g, const Prim *p)
 {
-    DType    one = dtype_lanes(p->dtype, 1);
-    uint32_t each[4];
+    const uint32_t type = lanes_type(g, p->dtype);
+    uint32_t       each[4];
 
     if (p->kind == PRIM_LOAD)
         return load_vector(g, p);
+    if (is_guarded_load(g, p)) {
+        uint32_t cond = emit_prim(g, p->kids[0]), other = emit_prim(g, p->kids[2]);
+        return OP3(g, OpSelect, type, cond, guarded(g, p->kids[1], cond), other);
+    }
     if (p->dtype.bits > 32 || p->dtype.lanes > COUNT(each))
         return emit_fail(g, "vectors");
-    for (uint32_t i = 0; i < p->dtype.lanes; i++)
-        if (p->kind == PRIM_VEC || p->kind == PRIM_SPLAT)
-            each[i] = emit_prim(g, p->kids[p->kind == PRIM_VEC ? i : 0]);
-        else if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT)
-            each[i] =
-                emit_prim(g, prim_num(g->c, one, p->kind == PRIM_INT ? (double)p->u.i : p->u.f));
-        else
-            return emit_fail(g, "vectors");
-    return emit_op(g, OpCompositeConstruct, lanes_type(g, p->dtype), p->dtype.lanes, each);
+    for (uint16_t i = 0; i < p->dtype.lanes; i++) {
+        const Prim *one = lane_of(g->c, p, i);
+        each[i] = one ? emit_prim(g, one) : emit_fail(g, "vectors");
+    }
+    return emit_op(g, OpCompositeConstruct, type, p->dtype.lanes, each);
 }
 
 static uint32_t load(Gen *g, const Prim *p)
@@ -252,7 +293,12 @@ static uint32_t load(Gen *g, const Prim *p)
     uint32_t        at = address(g, l->buffer, l->n, l->index), v;
     uint32_t        words[] = {at, SpvAligned, dtype_bytes(d)};
 
-    v = emit_op(g, OpLoad, spv_cell(g->s, d, storage), storage == SpvPhysicalStorageBuffer ? 3 : 1,
+    if (storage == SpvWorkgroup)
+        words[1] = SpvNonPrivatePointer;
+    v = emit_op(g, OpLoad, spv_cell(g->s, d, storage),
+                storage == SpvPhysicalStorageBuffer         ? 3
+                : storage == SpvWorkgroup && g->s->matrices ? 2
+                                                            : 1,
                 words);
     if (d.bits >= 32 || storage == SpvFunction)
         return v;
@@ -262,12 +308,35 @@ static uint32_t load(Gen *g, const Prim *p)
     return v;
 }
 
+/* Several numbers of shared memory: a cell of a panel, or one by one. */
+static void store_shared(Gen *g, const StoreData *d, uint32_t v)
+{
+    const DType    t = dtype_lanes(d->buffer->dtype, 1);
+    const uint32_t n = d->value->dtype.lanes, all = panel_numbers(g, d->buffer),
+                   cell = spv_cell(g->s, t, SpvWorkgroup), type = spv_type(g->s, t);
+
+    for (uint32_t i = 0; i < n; i += all) {
+        uint32_t one = all == n ? v : OP2(g, OpCompositeExtract, type, v, i);
+        uint32_t at = emit_cell(g, d->buffer, idx_addc(g->c->arith, d->index[0], i));
+        if (t.bits < 32)
+            one = OP1(g, OpUConvert, all == n ? spv_vector(g->s, cell, n) : cell, one);
+        if (g->s->matrices)
+            PUT(g->s, &g->code, OpStore, at, one, SpvNonPrivatePointer);
+        else
+            PUT(g->s, &g->code, OpStore, at, one);
+    }
+}
+
 void emit_store(Gen *g, const StoreData *d)
 {
     DType    t = d->buffer->dtype, all = d->value->dtype;
     SpvEnum  storage = storage_of(g, d->buffer);
     uint32_t v = emit_prim(g, d->value), at;
 
+    if (all.lanes > 1 && d->n && !d->mask && storage == SpvWorkgroup && !dtype_is_bool(t)) {
+        store_shared(g, d, v);
+        return;
+    }
     if (d->mask || (all.lanes > 1 && d->n && storage != SpvPhysicalStorageBuffer)) {
         emit_fail(g, "vectors");
         return;
@@ -287,8 +356,15 @@ void emit_store(Gen *g, const StoreData *d)
     }
     if (storage == SpvPhysicalStorageBuffer)
         PUT(g->s, &g->code, OpStore, at, v, SpvAligned, dtype_bytes(t));
+    else if (storage == SpvWorkgroup && g->s->matrices)
+        PUT(g->s, &g->code, OpStore, at, v, SpvNonPrivatePointer);
     else
         PUT(g->s, &g->code, OpStore, at, v);
+}
+
+uint32_t emit_cell(Gen *g, const Buffer *b, const Idx *at)
+{
+    return address(g, b, 1, &at);
 }
 
 /* ---- choices ------------------------------------------------------------------------------------- */

@@ -22,6 +22,9 @@ static const Device vulkan = {
     .most_buffers = BUFFERS_MOST,
     .no_math = true,
     .models = models,
+    .word = vulkan_word,
+    .words = vulkan_words,
+    .canonical = vulkan_canonical,
     .source = vulkan_source,
     .images = vulkan_images,
 };

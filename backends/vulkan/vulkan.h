@@ -8,6 +8,8 @@
  *   values.c   expressions, indices, memory
  *   arith.c    arithmetic, functions, conversions
  *   exact.c    quotients and remainders of floats
+ *   matrices.c cooperative matrices
+ *   target.c   words of target strings
  *   images.c   the kernels of a plan, a module each
  *
  * A kernel's parameters are addresses of buffers, 8 bytes each, as push constants; where these are
@@ -18,6 +20,7 @@
 
 #include "backends/backend.h"
 #include "backends/common/device.h"
+#include "backends/common/matrices.h"
 
 enum {
     PUSH_BYTES = 128,    /* of push constants that every device has */
@@ -50,13 +53,15 @@ typedef enum {
 typedef VEC(uint32_t) Words;
 
 typedef struct {
-    Ctx     *c;
-    Words    capabilities, imports, entries, modes, notes, globals, functions; /* in this order */
+    Ctx  *c;
+    Words capabilities, extensions, imports, entries, modes, notes, globals,
+        functions;  /* in this order */
     uint32_t last;  /* id that was given */
     Map     *known; /* hash of an instruction without its result -> Known */
     uint32_t glsl;
     uint32_t divide, remainder[2]; /* functions of exact.c; 0: not yet */
     uint32_t floats;               /* 32, 64 or both: of the floats that the function at hand has */
+    bool     matrices;             /* cooperative ones, which want the memory model of Vulkan */
 } Spirv;
 
 /* One instruction at the end of `to`. */
@@ -65,7 +70,7 @@ void spv_put(Spirv *s, Words *to, SpvOp op, uint32_t n, const uint32_t *operands
     spv_put(s, to, op, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), \
             (uint32_t[]){__VA_ARGS__})
 
-Spirv   *spv_new(Ctx *c);
+Spirv   *spv_new(Ctx *c, bool matrices);
 uint32_t spv_id(Spirv *s);
 void     spv_capability(Spirv *s, SpvEnum what);
 uint32_t spv_glsl(Spirv *s); /* the set of instructions */
@@ -78,6 +83,9 @@ uint32_t spv_pointer(Spirv *s, SpvEnum storage, uint32_t to);
 uint32_t spv_array(Spirv *s, uint32_t cell, int64_t n);
 uint32_t spv_vec3(Spirv *s); /* of u32 */
 uint32_t spv_vector(Spirv *s, uint32_t of, uint32_t lanes);
+/* Of a subgroup: rows by columns, as which operand (0, 1; 2: the sum). */
+uint32_t spv_matrix(Spirv *s, uint32_t of, int64_t rows, int64_t columns, uint32_t use);
+uint32_t spv_float16(Spirv *s); /* of matrices; values are wider */
 uint32_t spv_void(Spirv *s);
 uint32_t spv_procedure(Spirv *s);                /* void (void) */
 uint32_t spv_procedure_of(Spirv *s, uint32_t t); /* t (t, t) */
@@ -121,7 +129,9 @@ typedef struct {
     uint32_t   guard; /* where that does not hold, cell 0 of a buffer is loaded; 0: all are legal */
     const Idx *axis[AXIS_COUNT]; /* extents of the launch */
     uint32_t   thread[AXIS_COUNT];
-    bool       failed;
+    const Matrices *matrices;
+    Map            *panels; /* shared buffer's id -> numbers of a cell of its array */
+    bool            failed;
 } Gen;
 
 /* One function as an entry point of the module; false with an error recorded. */
@@ -153,6 +163,9 @@ uint32_t emit_known(const Gen *g, uint64_t key);
 uint32_t emit_prim(Gen *g, const Prim *p);
 uint32_t emit_index(Gen *g, const Idx *i);
 void     emit_store(Gen *g, const StoreData *d);
+/* The address of a cell; of shared arrays whose cells hold several numbers, the one that begins
+ * there. */
+uint32_t emit_cell(Gen *g, const Buffer *b, const Idx *at);
 
 /* ---- arith.c ------------------------------------------------------------------------------------- */
 
@@ -165,6 +178,22 @@ uint32_t emit_bits(Gen *g, uint32_t v, DType to, DType from);
 /* As IEEE 754 has them, calls of functions that the module gets; of f32, of f32 and f64. */
 uint32_t exact_divide(Gen *g, uint32_t a, uint32_t b);
 uint32_t exact_remainder(Gen *g, DType t, uint32_t a, uint32_t b);
+
+/* ---- matrices.c ---------------------------------------------------------------------------------- */
+
+/* Shared arrays of operands that threads store several numbers of at a time, and nobody but
+ * matrices loads: their cells are vectors of so many (1: of all others). */
+void     find_panels(Gen *g);
+uint32_t panel_numbers(const Gen *g, const Buffer *b);
+/* Variables for the matrices of a buffer; one operation on them. */
+void emit_matrices(Gen *g, const Buffer *b);
+void emit_matrix_op(Gen *g, const MatrixOp *op);
+
+/* ---- target.c ------------------------------------------------------------------------------------ */
+
+extern const char *const vulkan_words[];
+bool                     vulkan_word(Ctx *c, Target *t, const char *name, const char *value);
+bool                     vulkan_canonical(Ctx *c, Target *t, StrBuf *text);
 
 /* ---- images.c ------------------------------------------------------------------------------------ */
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 static const char *const scopes[] = {"arena", "const",  "private", "stack",
-                                     "reg",   "shared", "local"};
+                                     "reg",   "shared", "local",   "frag"};
 
 const char *scope_name(Scope s)
 {
@@ -34,7 +34,7 @@ bool scope_named(Work *w, const char *name, Scope *out)
             *out = (Scope)i;
             return true;
         }
-    return refuse(w, "scopes are arena, private, stack, reg, shared and local") != NULL;
+    return refuse(w, "scopes are arena, private, stack, reg, shared, local and frag") != NULL;
 }
 
 /* ---- cache_write -------------------------------------------------------------------------------- */

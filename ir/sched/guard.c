@@ -6,7 +6,10 @@
  * Where tiles hang over the edge of a tensor, `gemm` may compute what lies outside: all that it
  * loads is there, and whoever reads %gemm.reg has the same condition for the cell that it reads, or
  * writes nothing but that cell.  A condition in the innermost loop would cost more than the work.
- * Conditions on a reduction stay: they choose what is summed. */
+ * Conditions on a reduction stay: they choose what is summed.
+ *
+ * So may a block copy what lies outside to memory of its threads where each round of the loops in a
+ * block of threads has a cell of its own, which nothing else stores: nobody read it before. */
 #include "ir/sched/impl.h"
 
 /* Everything that the block loads lies inside of its buffer, whatever the conditions say. */
@@ -87,6 +90,67 @@ static bool may_drop(Work *w, uint32_t site, const Buffer *t, const Idx *ge0)
     return true;
 }
 
+/* The loop chooses a dimension, or the quotient and the remainder by a number two of them. */
+static bool chooses_cell(Work *w, const StoreData *store, IdxSubst *bound, const Atom *v)
+{
+    Arith     *A = w->c->arith;
+    const Idx *it = idx_atom(A, v), *at;
+    int64_t    n;
+
+    for (uint32_t d = 0; d < store->n; d++) {
+        at = idx_subst(bound, store->index[d]);
+        if (at == it)
+            return true;
+        if (!idx_is_const(store->buffer->extent[d], &n) || at != idx_modc(A, it, n))
+            continue;
+        for (uint32_t k = 0; k < store->n; k++)
+            if (idx_subst(bound, store->index[k]) == idx_divc(A, it, n))
+                return true;
+    }
+    return false;
+}
+
+/* Loops within blocks of threads each choose a dimension. */
+static bool own_cell_each_round(Work *w, uint32_t site, const StoreData *store)
+{
+    Sites     loops = loops_around_site(w, NO_SITE, site);
+    IdxSubst *bound = subst_new(w->c->arith, w->c->scratch);
+    int64_t   n;
+
+    bind_iters(stmt_at(w, site), bound);
+    for (uint32_t d = 0; d < store->n; d++) {
+        const Idx *at = idx_subst(bound, store->index[d]);
+        if (!idx_is_const(store->buffer->extent[d], &n) || at->lo < 0 || at->hi >= n)
+            return false;
+    }
+    for (uint32_t i = 0; i < loops.n; i++) {
+        const LoopData *l = loop_at(w, loops.at[i]);
+        bool            block = l->bind && l->bind < AXIS_THREAD_X;
+        if (!block && l->var->lo != l->var->hi && !chooses_cell(w, store, bound, l->var))
+            return false;
+    }
+    return true;
+}
+
+static bool is_only_writer(Work *w, uint32_t site, const Buffer *t)
+{
+    Sites all = blocks_in(w, NO_SITE);
+
+    for (uint32_t i = 0; i < all.n; i++)
+        if (all.at[i] != site && access_of(stmt_at(w, all.at[i]), t).stores)
+            return false;
+    return true;
+}
+
+/* What the condition spares are cells that nobody reads. */
+static bool is_copy_out(Work *w, uint32_t site, const Buffer *t)
+{
+    const Stmt *store = store_of(stmt_at(w, site));
+
+    return t->scope == SCOPE_SHARED && is_only_writer(w, site, t) &&
+           own_cell_each_round(w, site, &store->u.store);
+}
+
 static bool uses_reduction(Work *w, uint32_t site, const Idx *ge0)
 {
     Sites loops = loops_around_site(w, NO_SITE, site);
@@ -130,14 +194,15 @@ static const Func *unguard_block(Work *w, uint32_t site, bool *dropped)
     if (!store || !keeps_cell(s, store->u.store.buffer) || is_param(w, store->u.store.buffer))
         return refuse(w, "'%s' does not keep one cell to itself", b.name);
     const Buffer *t = store->u.store.buffer;
-    if (t->scope != SCOPE_REG && t->scope != SCOPE_LOCAL)
+    const bool    copy = is_copy_out(w, site, t);
+    if (t->scope != SCOPE_REG && t->scope != SCOPE_LOCAL && t->scope != SCOPE_FRAG && !copy)
         return refuse(w, "others see %%%s", t->name);
     for (uint32_t i = 0; i < b.where.n; i++) {
         if (uses_reduction(w, site, b.where.ge0[i])) {
             left = pred_and(w->c->arith, w->c->arena, left, b.where.ge0[i]);
             continue;
         }
-        if (!may_drop(w, site, t, b.where.ge0[i]))
+        if (!copy && !may_drop(w, site, t, b.where.ge0[i]))
             return NULL;
         *dropped = true;
     }

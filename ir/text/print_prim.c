@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const scope_names[] = {"arena", "const",  "private", "stack",
-                                          "reg",   "shared", "local"};
+                                          "reg",   "shared", "local",   "frag"};
 static const char *const kind_names[] = {"host", "kernel", "device", "tile", "prepack", "entry"};
 static const char *const axis_names[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
                                          "threadIdx.x", "threadIdx.y", "threadIdx.z"};

@@ -16,16 +16,23 @@
 /* NVIDIA (PTX manual, mma.m16n8k16 and its kin): pieces are words of 32 bits.  AMD's CDNA (v_mfma_*
  * of 16x16, the instruction sets' guides): of 64 threads, pieces are all that a thread has of a
  * side.  RDNA 3 (v_wmma_*): both halves of a warp have all rows, pieces are half of a row's 16
- * steps. RDNA 4: each half has one of these. */
+ * steps. RDNA 4: each half has one of these.
+ *
+ * Opaque: SIMD-groups of Metal, which have 8x8 numbers, and cooperative matrices of Vulkan's
+ * subgroups of 32.  Devices keep who has what to themselves, so instructions load, fill and store
+ * whole matrices; these are parts that lie side by side in memory, so that what threads do by them
+ * is that. */
 static const WarpLayout layouts[] = {
     [LAYOUT_NVIDIA] = {4,
                        8,
                        true,
+                       false,
                        {{{{OWN, 1, 2}, {BY_Y, 1, 8}}, {{OWN, 2, 2}, {BY_X, 1, 4}}},
                         {{{BY_Y, 1, 8}, {OWN, 1, 1}}, {{OWN, 1, 2}, {BY_X, 1, 4}}},
                         {{{OWN, 2, 2}, {BY_Y, 1, 8}}, {{BY_X, 1, 4}, {OWN, 1, 2}}}}},
     [LAYOUT_CDNA] = {16,
                      4,
+                     false,
                      false,
                      {{{{BY_X, 1, 16}, {OWN, 1, 1}}, {{BY_Y, 1, 4}, {OWN, 1, 1}}},
                       {{{BY_X, 1, 16}, {OWN, 1, 1}}, {{BY_Y, 1, 4}, {OWN, 1, 1}}},
@@ -33,15 +40,32 @@ static const WarpLayout layouts[] = {
     [LAYOUT_RDNA3] = {16,
                       2,
                       false,
+                      false,
                       {{{{BY_X, 1, 16}, {OWN, 1, 1}}, {{OWN, 1, 2}, {OWN, 1, 1}}},
                        {{{BY_X, 1, 16}, {OWN, 1, 1}}, {{OWN, 1, 2}, {OWN, 1, 1}}},
                        {{{OWN, 1, 8}, {BY_Y, 1, 2}}, {{BY_X, 1, 16}, {OWN, 1, 1}}}}},
     [LAYOUT_RDNA4] = {16,
                       2,
                       false,
+                      false,
                       {{{{BY_X, 1, 16}, {OWN, 1, 1}}, {{BY_Y, 1, 2}, {OWN, 1, 1}}},
                        {{{BY_X, 1, 16}, {OWN, 1, 1}}, {{BY_Y, 1, 2}, {OWN, 1, 1}}},
                        {{{BY_Y, 1, 2}, {OWN, 1, 8}}, {{BY_X, 1, 16}, {OWN, 1, 1}}}}},
+    [LAYOUT_SIMDGROUP] = {4,
+                          8,
+                          false,
+                          true,
+                          {{{{BY_Y, 1, 8}, {OWN, 1, 1}}, {{BY_X, 1, 4}, {OWN, 1, 1}}},
+                           {{{BY_Y, 1, 8}, {OWN, 1, 1}}, {{BY_X, 1, 4}, {OWN, 1, 1}}},
+                           {{{BY_Y, 1, 8}, {OWN, 1, 1}}, {{BY_X, 1, 4}, {OWN, 1, 2}}}}},
+    [LAYOUT_COOPERATIVE] =
+        {2,
+         16,
+         false,
+         true,
+         {{{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 1}}},
+          {{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 1}}},
+          {{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 8}}}}},
 };
 
 const WarpLayout *warp_layout(LayoutId id)

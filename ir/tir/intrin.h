@@ -79,9 +79,17 @@ typedef enum { MATRIX_A, MATRIX_B, MATRIX_C, MATRICES } Matrix;
 typedef struct WarpLayout {
     uint8_t   x, y;               /* threads */
     bool      ldmatrix;           /* operands are words, which that instruction hands out */
+    bool      opaque;             /* devices do not tell who has which part: scope frag */
     WarpDigit of[MATRICES][2][2]; /* of either coordinate, the first counts more */
 } WarpLayout;
-typedef enum { LAYOUT_NVIDIA, LAYOUT_CDNA, LAYOUT_RDNA3, LAYOUT_RDNA4 } LayoutId;
+typedef enum {
+    LAYOUT_NVIDIA,
+    LAYOUT_CDNA,
+    LAYOUT_RDNA3,
+    LAYOUT_RDNA4,
+    LAYOUT_SIMDGROUP,
+    LAYOUT_COOPERATIVE
+} LayoutId;
 
 const WarpLayout *warp_layout(LayoutId id);
 uint32_t          warp_threads(const WarpLayout *l);
@@ -97,6 +105,8 @@ void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_PART], uint8_t (
 /* ---- warp.c: nests that the threads of a warp compute together ------------------------------------ */
 
 bool is_warp_store(const Stmt *s);
+/* It fills, loads, multiplies or stores matrices of scope frag. */
+bool is_matrix_store(const StoreData *d);
 /* A nest whose tiles are such products: the loops that count tiles, outermost first, and the three
  * that are a thread's part of one: of its rows, of its columns (NULL: it has one), of the sum. */
 typedef struct {

@@ -24,6 +24,12 @@ bool is_warp_store(const Stmt *s)
            s->u.store.value->u.intrin->warp;
 }
 
+bool is_matrix_store(const StoreData *d)
+{
+    return d->buffer->scope == SCOPE_FRAG ||
+           (d->value->kind == PRIM_LOAD && d->value->u.load.buffer->scope == SCOPE_FRAG);
+}
+
 /* ---- nests that are such products ---------------------------------------------------------------- */
 
 static bool uses(const Prim *load, const Atom *v)
@@ -167,7 +173,8 @@ static bool holds_result(Ctx *c, const WarpMatch *m, const StoreData *store)
         if (m->part[i] &&
             (!intrin_step(c, &to, m->part[i]->var, &step) || !is_own_step(m->row->warp, i, step)))
             return false;
-    return store->buffer->scope != SCOPE_SHARED;
+    return m->row->warp->opaque ? store->buffer->scope == SCOPE_FRAG
+                                : store->buffer->scope != SCOPE_SHARED;
 }
 
 /* Four warps have 16 rows each of an instruction, and all columns; one loop counts instructions,
@@ -467,7 +474,8 @@ static const Buffer *part_buffer(const Write *w, Matrix of)
         idx_const(c->arith, part_numbers(w->m->row, of) * tiles_of(w->m, of == MATRIX_A));
 
     return buffer_new(c, intern_printf(c->strings, "%s.part", from->name),
-                      w->m->row->warp->ldmatrix ? DT_U32 : from->dtype, SCOPE_LOCAL, 1, &n);
+                      w->m->row->warp->ldmatrix ? DT_U32 : from->dtype,
+                      w->m->row->warp->opaque ? SCOPE_FRAG : SCOPE_LOCAL, 1, &n);
 }
 
 const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)

@@ -88,9 +88,9 @@ static void use_own(void *user, const Prim *p)
     Uses *u = user;
     Scope s = p->kind == PRIM_LOAD ? p->u.load.buffer->scope : SCOPE_ARENA;
 
-    u->found = u->found ||
-               ((s == SCOPE_LOCAL || s == SCOPE_REG || s == SCOPE_STACK || s == SCOPE_PRIVATE) &&
-                !is_inner(u->in, p->u.load.buffer));
+    u->found = u->found || ((s == SCOPE_LOCAL || s == SCOPE_FRAG || s == SCOPE_REG ||
+                             s == SCOPE_STACK || s == SCOPE_PRIVATE) &&
+                            !is_inner(u->in, p->u.load.buffer));
 }
 
 /* Threads would fill it with different values. */

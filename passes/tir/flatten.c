@@ -166,7 +166,7 @@ static const Stmt *flat_alloc(Flatten *x, const Stmt *s)
     int64_t       elems = 1, origin = 0;
 
     if (b->scope == SCOPE_REG || b->scope == SCOPE_SHARED || b->scope == SCOPE_LOCAL ||
-        b->scope == SCOPE_STACK)
+        b->scope == SCOPE_FRAG || b->scope == SCOPE_STACK)
         return stmt_alloc(c, f, s->kids[0]);
     if (!buffer_size_most(c, b, &elems, &origin)) {
         x->failed = true;

@@ -15,6 +15,7 @@
  * bound has a part, and keeps other nests to one thread.  A launch beyond the target's limits is an
  * error.
  * Runs after fill_halo, whose loops are launches like others.  Cost: one walk a function. */
+#include "ir/tir/intrin.h"
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -183,21 +184,25 @@ static const Stmt *move_large(Parts *x, const Stmt *s, Around a)
     return s;
 }
 
-/* A word of shared memory, or as much as an access moves: stored at once. */
+/* One or two words of shared memory, or as much as an access moves: stored at once.  So is what a
+ * thread has of a matrix. */
 static bool fills_access(const Stmt *s)
 {
     enum { WORD = 4, ACCESS = 16 };
     const Stmt      *in = s->kids[0];
     const StoreData *d;
-    int64_t          n;
+    int64_t          n, bytes;
 
     while (in->kind == STMT_IF && in->nkids == 1)
         in = in->kids[0];
     d = &in->u.store;
-    return in->kind == STMT_STORE && d->buffer->scope == SCOPE_SHARED &&
-           idx_is_const(s->u.loop.extent, &n) &&
-           (n * dtype_bytes(d->buffer->dtype) == WORD ||
-            n * dtype_bytes(d->buffer->dtype) == ACCESS);
+    if (in->kind == STMT_STORE && is_matrix_store(d))
+        return true;
+    if (in->kind != STMT_STORE || d->buffer->scope != SCOPE_SHARED ||
+        !idx_is_const(s->u.loop.extent, &n))
+        return false;
+    bytes = n * dtype_bytes(d->buffer->dtype);
+    return bytes == WORD || bytes == 2 * WORD || bytes == ACCESS;
 }
 
 /* Inside a thread: allocations are its own, and marks of CPUs mean nothing, but for words. */

@@ -25,6 +25,7 @@ typedef struct {
     const Idx        *cell;   /* its number; NULL: any, or not known */
     const LoopData   *rounds; /* of any of whose rounds; NULL: of no loop */
     bool              read, written;
+    bool              together; /* by a warp, as a matrix whose parts no thread has */
 } Touch;
 
 typedef struct {
@@ -56,13 +57,14 @@ static const Idx *cell_number(Ctx *c, const Buffer *b, const Idx *const *index)
     return at;
 }
 
-static Touch touch_of(const Sync *x, const Buffer *b, const Idx *const *index, bool read)
+static Touch touch_of(const Sync *x, const Buffer *b, const Idx *const *index, bool read,
+                      bool together)
 {
     const Idx **at = NEW_ARRAY(x->c->arena, const Idx *, b->ndim + 1);
 
     for (uint32_t d = 0; d < b->ndim; d++)
         at[d] = idx_subst(x->numbers, index[d]);
-    return (Touch){b, at, cell_number(x->c, b, at), NULL, read, !read};
+    return (Touch){b, at, cell_number(x->c, b, at), NULL, read, !read, together};
 }
 
 static bool same_cell(const Touch *a, const Touch *b)
@@ -147,7 +149,8 @@ static void touch(Ctx *c, Touches *t, Touch one)
         Touch *known = &t->at.at[i];
         if (known->buffer != one.buffer)
             continue;
-        bool same = same_cell(known, &one) && known->rounds == one.rounds;
+        bool same = same_cell(known, &one) && known->rounds == one.rounds &&
+                    known->together == one.together;
         if (same || !known->index || ++n == MOST_CELLS) {
             known->index = same ? one.index : NULL;
             known->cell = same ? one.cell : NULL;
@@ -162,14 +165,17 @@ static void touch(Ctx *c, Touches *t, Touch one)
 typedef struct {
     const Sync *sync;
     Touches    *into;
+    bool        together; /* the statement at hand */
 } Collect;
 
 static bool collect_store(void *user, const Stmt *s)
 {
     Collect *x = user;
 
+    x->together = s->kind == STMT_STORE && is_matrix_store(&s->u.store);
     if (s->kind == STMT_STORE)
-        touch(x->sync->c, x->into, touch_of(x->sync, s->u.store.buffer, s->u.store.index, false));
+        touch(x->sync->c, x->into,
+              touch_of(x->sync, s->u.store.buffer, s->u.store.index, false, x->together));
     return true;
 }
 
@@ -178,13 +184,14 @@ static void collect_load(void *user, const Prim *p)
     Collect *x = user;
 
     if (p->kind == PRIM_LOAD)
-        touch(x->sync->c, x->into, touch_of(x->sync, p->u.load.buffer, p->u.load.index, true));
+        touch(x->sync->c, x->into,
+              touch_of(x->sync, p->u.load.buffer, p->u.load.index, true, x->together));
 }
 
 static Touches touched(const Sync *sync, const Stmt *s)
 {
     Touches  t = {0};
-    Collect  x = {sync, &t};
+    Collect  x = {sync, &t, false};
     TirVisit v = {&x, collect_store, NULL, collect_load, NULL};
 
     stmt_visit(s, &v);
@@ -271,8 +278,8 @@ static bool meets(const Sync *x, const Touches *before, const Touches *now)
             if (!(a->written || b->written) || !shared_overlap(x->c, a->buffer, b->buffer))
                 continue;
             if (a->buffer != b->buffer ||
-                (!other_cells(x, a, b) &&
-                 !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b))))
+                (!other_cells(x, a, b) && !(same_cell(a, b) && a->together == b->together &&
+                                            cell_a_thread(x, a->rounds ? a : b))))
                 return true;
         }
     return false;

@@ -77,6 +77,7 @@ static const char *look_at(Vulkan *vk, VkHandle physical)
     vk->floats = (VkFloats){.type = VK_FLOAT_CONTROLS};
     all = (VkProperties2){.type = VK_PROPERTIES, .next = &vk->floats};
     vk->vkGetPhysicalDeviceProperties2(physical, &all);
+    vk->has_matrices = tvmrt_vk_find_matrices(vk);
     if (!vk->features12.has[VK_BUFFER_ADDRESS])
         return "the Vulkan device has no addresses of buffers (bufferDeviceAddress)";
     vk->vkGetPhysicalDeviceQueueFamilyProperties(physical, &n, families);
@@ -123,6 +124,8 @@ static void choose_features(Vulkan *vk)
     vk->features12.has[VK_STORAGE_8BIT] = f12.has[VK_STORAGE_8BIT];
     vk->features12.has[VK_SHADER_INT8] = f12.has[VK_SHADER_INT8];
     vk->features12.has[VK_BUFFER_ADDRESS] = f12.has[VK_BUFFER_ADDRESS];
+    vk->features12.has[VK_SHADER_FLOAT16] = vk->has_matrices;
+    vk->features12.has[VK_MEMORY_MODEL] = vk->has_matrices;
 }
 
 static bool new_device(Vulkan *vk)
@@ -130,9 +133,17 @@ static bool new_device(Vulkan *vk)
     const float priority = 1;
     VkQueueInfo queue = {
         .type = VK_QUEUE, .family = vk->family, .count = 1, .priorities = &priority};
+    VkMatrixFeatures matrices = {.type = VK_MATRIX_FEATURES, .next = &vk->features, .matrices = 1};
+    VkSubgroupFeatures subgroups = {
+        .type = VK_SUBGROUP_FEATURES, .next = &matrices, .control = 1, .full = 1};
     VkDeviceInfo info = {.type = VK_DEVICE, .next = &vk->features, .nqueues = 1, .queues = &queue};
 
     choose_features(vk);
+    if (vk->has_matrices) {
+        info.next = &subgroups;
+        info.nextensions = MATRIX_EXTENSIONS;
+        info.extensions = tvmrt_vk_matrix_extensions;
+    }
     if (vk->vkCreateDevice(vk->physical, &info, NULL, &vk->device))
         vk->device = NULL;
     if (!vk->device)

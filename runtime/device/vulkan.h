@@ -4,6 +4,7 @@
  *   vulkan_memory.c   memory, buffers of commands, copies
  *   vulkan_program.c  programs, launches, recordings
  *   vulkan_modes.c    how programs compute with floats
+ *   vulkan_matrices.c matrices that a subgroup has
  *   vulkan_timing.c   what launches take
  *   vulkan_api.h      the part of Vulkan that they call */
 #ifndef TVMRT_VULKAN_H
@@ -49,6 +50,7 @@ typedef struct {
     VkFeatures11 features11;
     VkFeatures12 features12;
     VkFloats     floats;
+    bool         has_matrices; /* that kernels ask for */
     VkObject     pool, fence, cache, layout;
     Memory      *staging;
     size_t       staged;                 /* bytes of it that copies may still use */
@@ -118,6 +120,14 @@ int32_t tvmrt_vk_replay(void *self, void *recording);
 /* Modes of floats that the device has not are taken out of a module, at `to`, which has room for as
  * many words; how many stay.  0: the module is none. */
 size_t tvmrt_vk_keep_modes(const VkFloats *has, const uint32_t *module, size_t n, uint32_t *to);
+
+/* ---- vulkan_matrices.c ----------------------------------------------------------------------- */
+
+/* Has the device matrices of 16x16 numbers of f16, whose products are sums of f32, and subgroups of
+ * 32 threads?  Behind its features. */
+bool tvmrt_vk_find_matrices(Vulkan *vk);
+enum { SUBGROUP = 32, MATRIX_EXTENSIONS = 2 };
+extern const char *const tvmrt_vk_matrix_extensions[MATRIX_EXTENSIONS];
 
 /* ---- vulkan_timing.c ------------------------------------------------------------------------- */
 

@@ -36,6 +36,11 @@ enum {
     VK_FEATURES = 1000059000,
     VK_PROPERTIES = 1000059001,
     VK_FLOAT_CONTROLS = 1000197000,
+    VK_SUBGROUP_PROPERTIES = 1000225000, /* VK_EXT_subgroup_size_control */
+    VK_SUBGROUP_SIZE = 1000225001,
+    VK_SUBGROUP_FEATURES = 1000225002,
+    VK_MATRIX_FEATURES = 1000506000, /* VK_KHR_cooperative_matrix */
+    VK_MATRIX = 1000506001,
     VK_MEMORY_FLAGS = 1000060000,
     VK_ADDRESS = 1000244001,
     /* places of features in their structs */
@@ -44,8 +49,10 @@ enum {
     VK_SHADER_INT16 = 41,
     VK_STORAGE_16BIT = 0,
     VK_STORAGE_8BIT = 2,
+    VK_SHADER_FLOAT16 = 7,
     VK_SHADER_INT8 = 8,
     VK_BUFFER_ADDRESS = 38,
+    VK_MEMORY_MODEL = 41,
     VK_NAN_PRESERVE = 0, /* of f16, f32, f64 */
     VK_DENORM_PRESERVE = 3,
     VK_ROUND_EVEN = 9,
@@ -61,6 +68,10 @@ enum {
     VK_POOL_RESET = 2,
     VK_BEGIN_SIMULTANEOUS = 4,
     VK_STAGE_COMPUTE = 32, /* of a shader */
+    VK_STAGE_FULL = 2,     /* subgroups */
+    VK_IS_F16 = 0,         /* types of matrices; whose they are */
+    VK_IS_F32 = 1,
+    VK_OF_SUBGROUP = 3,
     VK_BIND_COMPUTE = 1,
     VK_AT_COMPUTE = 0x800, /* of a barrier */
     VK_AT_COPY = 0x1000,
@@ -162,6 +173,46 @@ typedef struct {
     void    *next;
     uint32_t has[47];
 } VkFeatures12;
+
+typedef struct {
+    char     name[256];
+    uint32_t version;
+} VkExtension;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t control, full;
+} VkSubgroupFeatures;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t least, most, groups, stages;
+} VkSubgroupProperties;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t size;
+} VkSubgroupSize;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t matrices, robust;
+} VkMatrixFeatures;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t m, n, k;
+    int32_t  a, b, c, result; /* types */
+    uint32_t saturates;
+    int32_t  scope;
+} VkMatrix;
+
+typedef int32_t VkFindMatrices(VkHandle physical, uint32_t *n, VkMatrix *out);
 
 typedef struct {
     int32_t      type;
@@ -325,6 +376,9 @@ typedef struct {
     CALL(int32_t, vkCreateInstance, (const VkInstanceInfo *, const void *, VkHandle *))           \
     CALL(void, vkDestroyInstance, (VkHandle, const void *))                                       \
     CALL(int32_t, vkEnumeratePhysicalDevices, (VkHandle, uint32_t *, VkHandle *))                 \
+    CALL(void *, vkGetInstanceProcAddr, (VkHandle, const char *))                                 \
+    CALL(int32_t, vkEnumerateDeviceExtensionProperties,                                           \
+         (VkHandle, const char *, uint32_t *, VkExtension *))                                     \
     CALL(void, vkGetPhysicalDeviceProperties, (VkHandle, VkProperties *))                         \
     CALL(void, vkGetPhysicalDeviceProperties2, (VkHandle, VkProperties2 *))                       \
     CALL(void, vkGetPhysicalDeviceQueueFamilyProperties, (VkHandle, uint32_t *, VkQueueFamily *)) \

@@ -15,8 +15,14 @@ enum {
     MOST_PARAMS = 4096,
     SPIRV_MAGIC = 0x07230203,
     SPIRV_CAPABILITY = 17,
-    SPIRV_HEAD = 5
+    SPIRV_HEAD = 5,
+    SPIRV_MATRICES = 6022 /* CooperativeMatrixKHR */
 };
+
+typedef struct {
+    VkObject object;
+    bool     matrices; /* kernels have some */
+} Module;
 
 /* ---- programs ------------------------------------------------------------------------------------ */
 
@@ -38,6 +44,12 @@ static const char *lacks(const Vulkan *vk, uint32_t capability)
                                                     : "no 16 bits (storageBuffer16BitAccess)";
     case 4448:
         return vk->features12.has[VK_STORAGE_8BIT] ? NULL : "no 8 bits (storageBuffer8BitAccess)";
+    case 9:    /* Float16 */
+    case 5345: /* VulkanMemoryModel */
+    case SPIRV_MATRICES:
+        return vk->has_matrices ? NULL
+                                : "no matrices of 16x16 f16 of subgroups of 32 threads "
+                                  "(VK_KHR_cooperative_matrix)";
     default: return "the code needs more than this runtime knows of";
     }
 }
@@ -50,6 +62,7 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
     size_t          n = bytes / sizeof *word;
     VkModuleInfo    info = {.type = VK_MODULE};
     VkObject        made = 0;
+    bool            matrices = false;
 
     (void)options;
     if (form != TVMCC_CODE_BINARY || bytes % sizeof *word || (uintptr_t)code % sizeof *word ||
@@ -60,6 +73,7 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
 
         if (why)
             return tvmrt_vk_refuse(vk, why);
+        matrices = matrices || word[i + 1] == SPIRV_MATRICES;
     }
     uint32_t *kept = malloc(bytes);
     if (!kept)
@@ -71,9 +85,9 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
                                       "vkCreateShaderModule")
                      : tvmrt_vk_refuse(vk, "the code is no SPIR-V");
     free(kept);
-    VkObject *out = rc ? NULL : malloc(sizeof *out);
+    Module *out = rc ? NULL : malloc(sizeof *out);
     if (out)
-        *out = made;
+        *out = (Module){made, matrices};
     else if (!rc)
         vk->vkDestroyShaderModule(vk->device, made, NULL);
     *module = out;
@@ -84,17 +98,21 @@ void tvmrt_vk_module_free(void *self, void *module)
 {
     Vulkan *vk = self;
 
-    vk->vkDestroyShaderModule(vk->device, *(VkObject *)module, NULL);
+    vk->vkDestroyShaderModule(vk->device, ((Module *)module)->object, NULL);
     free(module);
 }
 
 int32_t tvmrt_vk_kernel(void *self, void *module, const char *name, void **kernel)
 {
     Vulkan        *vk = self;
+    const Module  *of = module;
+    VkSubgroupSize size = {.type = VK_SUBGROUP_SIZE, .size = SUBGROUP};
     VkPipelineInfo info = {.type = VK_PIPELINE,
                            .stage = {.type = VK_STAGE,
+                                     .next = of->matrices ? &size : NULL,
+                                     .flags = of->matrices ? VK_STAGE_FULL : 0,
                                      .stage = VK_STAGE_COMPUTE,
-                                     .module = *(VkObject *)module,
+                                     .module = of->object,
                                      .name = name},
                            .layout = vk->layout};
     VkObject      *out = malloc(sizeof *out);

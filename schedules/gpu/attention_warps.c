@@ -50,7 +50,10 @@ const Intrin *attention_unit(Sched *s, const DeviceAttention *a, DType *type)
         return NULL;
     *type = t[0];
     unit = gpu_instruction(s->c, s->target, t[0], t[0], false);
-    return unit && a->k % unit->extent[2] == 0 && a->chunk % unit->extent[2] == 0 ? unit : NULL;
+    return unit && !unit->warp->opaque && a->k % unit->extent[2] == 0 &&
+                   a->chunk % unit->extent[2] == 0
+               ? unit
+               : NULL;
 }
 
 void decide_warps(Sched *s, const Machine *m, AttentionPlan *p)

@@ -61,6 +61,14 @@ bool gpu_copies(Ctx *c, const Target *target, DType t)
     return false;
 }
 
+/* At once: 16 bytes; languages with opaque matrices have no vector of more than four numbers. */
+static int64_t copied_cells(const DeviceTile *t)
+{
+    enum { QUAD = 4 };
+
+    return t->unit->warp->opaque ? QUAD : WARP_BYTES / t->bytes;
+}
+
 static bool is_legal(const Machine *m, const DeviceTile *t)
 {
     int64_t threads = m->warp * device_mma_warps(t);
@@ -98,6 +106,8 @@ static const char *const store_words[] = {"direct", "staged"};
 static double store_cycles(const Machine *m, DeviceTile t, int store)
 {
     t.staged = store == STAGED ? device_mma_staged(&t) : 0;
+    if (store == DIRECT && t.unit->warp->opaque)
+        return NAN;
     return is_legal(m, &t) && (store == DIRECT || t.staged) ? device_mma_cycles(m, &t) : NAN;
 }
 
@@ -263,7 +273,6 @@ typedef struct {
 static void stage(Sched *s, const Product *p, const Side *side, const DeviceTile *t, const char *at)
 {
     const char *name = side->of->tensor->name;
-    int64_t     quad = 16 / (int64_t)dtype_bytes(side->of->tensor->dtype);
     uint32_t    k = side->nloops; /* the first dimension of the sum */
     StrBuf      order = strbuf(s->c->scratch);
 
@@ -272,6 +281,9 @@ static void stage(Sched *s, const Product *p, const Side *side, const DeviceTile
         step(s, "compute_inline %s", name);
     if (t->group)
         step(s, "exchange %%%s.shared", name);
+    else if (t->unit->warp->opaque)
+        step(s, "storage_align %%%s.shared dim=%u by %d offset=%d", name, k - 1,
+             2 * WARP_BYTES / (int)t->bytes, (int)device_mma_pad(t));
     else
         step(s, "swizzle %%%s.shared by %lld", name, (long long)t->chunk);
     if (!side->along) {
@@ -282,7 +294,7 @@ static void stage(Sched *s, const Product *p, const Side *side, const DeviceTile
         step(s, "reorder %%%s.shared.a%u, %%%s.q%s, %%%s.v", name, k, name, order.at, name);
         step(s, "vectorize %%%s.v", name);
     } else if (side->even) {
-        step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)quad,
+        step(s, "split %%%s.shared.a%u by %lld -> %%%s.q, %%%s.v", name, k + 1, (long long)t->wide,
              name, name);
         try_step(s, t->held ? "vectorize %%%s.v" : "tensorize %%%s.v with @async_copy", name);
     }
@@ -461,7 +473,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
         loops_fuse(s, &outer, "kq");
         at = outer.at[0];
     }
-    step(s, "cache_write %s local at %%cx", p->block);
+    step(s, "cache_write %s %s at %%cx", p->block, t->unit->warp->opaque ? "frag" : "local");
     if (t->staged)
         store_staged(s, p, t, blocks.at[0]);
     else if (p->follow)
@@ -474,6 +486,8 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
         stage(s, p, &sides[i], t, at);
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
+    if (t->unit->warp->opaque) /* matrices are stored whole */
+        try_step(s, "unguard %s.save", p->block);
     if (t->stages > 1)
         try_step(s, "pipeline %%%s by %lld", at, (long long)t->stages);
     else /* compilers of devices write a short one out, begin the copies of all, and spill */
@@ -483,7 +497,10 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
 /* The outermost of the instructions' loops that has rounds. */
 static const char *first_tiles(const DeviceTile *t)
 {
-    return t->tm > device_unit_rows(t) ? "rt" : t->tn > device_unit_columns(t) ? "ct" : "rh";
+    return t->tm > device_unit_rows(t)                ? "rt"
+           : t->tn > device_unit_columns(t)           ? "ct"
+           : warp_own(t->unit->warp, MATRIX_C, 0) > 1 ? "rh"
+                                                      : "cj";
 }
 
 bool tensor_product(Sched *s, const Product *p)
@@ -503,7 +520,7 @@ bool tensor_product(Sched *s, const Product *p)
                           .k = p->k.cells,
                           .batch = p->both.n ? p->both.cells : 1,
                           .bytes = dtype_bytes(row->tensor->dtype)};
-    plan.t.wide = WARP_BYTES / plan.t.bytes;
+    plan.t.wide = copied_cells(&plan.t);
     bool data = !p->a_along_k, weights = !p->b_along_k && p->b.tensor->scope != SCOPE_CONST;
     plan.t.keeps_m = p->m_inner ? weights : data;
     plan.t.keeps_n = p->m_inner ? data : weights;
@@ -518,8 +535,12 @@ bool tensor_product(Sched *s, const Product *p)
         arrange(s, p, &plan);
     if (!s->refusal)
         step(s, "tensorize %%%s#1 with @%s", first_tiles(&plan.t), plan.t.unit->text);
-    for (uint32_t copy = 0; copy <= 2; copy += 2) /* where the sums start, and end */
-        try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u, %%cj#%u", copy, copy, copy, copy);
+    for (uint32_t copy = 0; copy <= 2; copy += 2) { /* where the sums start, and end */
+        if (unit->warp->opaque)
+            try_step(s, "vectorize %%cj#%u", copy);
+        try_step(s, "unroll %%rt#%u, %%ct#%u, %%rh#%u%s", copy, copy, copy,
+                 unit->warp->opaque ? "" : arena_printf(s->c->scratch, ", %%cj#%u", copy));
+    }
     if (plan.t.chunk > plan.steps)
         try_step(s, "unroll_hint %%ks by %lld", (long long)(plan.t.chunk / plan.steps));
     if (plan.t.bm && !s->refusal)
@@ -556,7 +577,7 @@ static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
                        .keeps_n = !w->run && !w->along,
                        .run = w->run ? w->run : w->pixels,
                        .result_bytes = dtype_bytes(w->data)};
-    d.t.wide = WARP_BYTES / d.t.bytes;
+    d.t.wide = copied_cells(&d.t);
     d.rounds = d.steps && w->channels % d.steps ? d.t.k : w->channels;
     d.wide = w->along;
     return d;

@@ -396,7 +396,8 @@ int main(int argc, char **argv)
             level = (uint32_t)(argv[2][2] - '0');
         else if (!strncmp(argv[2], "--machine=", 10))
             machine = argv[2] + 10;
-        else if (!strncmp(argv[2], "-arch=", 6) || !strncmp(argv[2], "-mcpu=", 6))
+        else if (!strncmp(argv[2], "-arch=", 6) || !strncmp(argv[2], "-mcpu=", 6) ||
+                 !strncmp(argv[2], "-device=", 8))
             arch = argv[2];
         else if (!strncmp(argv[2], "-ir=", 4))
             ir_of = argv[2] + 4;

@@ -343,7 +343,7 @@ static const Case cases[] = {
     {'s', "", "reverse_compute_inline out", "'out' reads %ex and %sum from there"},
     /* cache_write, cache_read */
     {'m', "", "cache_write mm attic at %mm.m",
-     "scopes are arena, private, stack, reg, shared and local"},
+     "scopes are arena, private, stack, reg, shared, local and frag"},
     {'m', "", "cache_write mm reg at %bias.m", "%bias.m does not enclose 'mm'"},
     {'m', "", "cache_write mm reg at %mm.m", NULL},
     {'m', "reorder %k, %mm.m", "cache_write mm reg at %k", NULL},

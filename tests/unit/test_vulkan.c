@@ -52,6 +52,33 @@ static void test_structs(void)
     MEMBER(VkProperties2, next, VkPhysicalDeviceProperties2, pNext);
     CHECK_INT(offsetof(VkProperties2, properties),
               offsetof(VkPhysicalDeviceProperties2, properties));
+    SIZE(VkExtension, VkExtensionProperties);
+    MEMBER(VkExtension, name, VkExtensionProperties, extensionName);
+    SIZE(VkSubgroupFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures);
+    MEMBER(VkSubgroupFeatures, control, VkPhysicalDeviceSubgroupSizeControlFeatures,
+           subgroupSizeControl);
+    MEMBER(VkSubgroupFeatures, full, VkPhysicalDeviceSubgroupSizeControlFeatures,
+           computeFullSubgroups);
+    SIZE(VkSubgroupProperties, VkPhysicalDeviceSubgroupSizeControlProperties);
+    MEMBER(VkSubgroupProperties, least, VkPhysicalDeviceSubgroupSizeControlProperties,
+           minSubgroupSize);
+    MEMBER(VkSubgroupProperties, most, VkPhysicalDeviceSubgroupSizeControlProperties,
+           maxSubgroupSize);
+    MEMBER(VkSubgroupProperties, stages, VkPhysicalDeviceSubgroupSizeControlProperties,
+           requiredSubgroupSizeStages);
+    SIZE(VkSubgroupSize, VkPipelineShaderStageRequiredSubgroupSizeCreateInfo);
+    MEMBER(VkSubgroupSize, size, VkPipelineShaderStageRequiredSubgroupSizeCreateInfo,
+           requiredSubgroupSize);
+#ifdef VK_KHR_cooperative_matrix
+    SIZE(VkMatrixFeatures, VkPhysicalDeviceCooperativeMatrixFeaturesKHR);
+    MEMBER(VkMatrixFeatures, matrices, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
+           cooperativeMatrix);
+    SIZE(VkMatrix, VkCooperativeMatrixPropertiesKHR);
+    MEMBER(VkMatrix, m, VkCooperativeMatrixPropertiesKHR, MSize);
+    MEMBER(VkMatrix, a, VkCooperativeMatrixPropertiesKHR, AType);
+    MEMBER(VkMatrix, result, VkCooperativeMatrixPropertiesKHR, ResultType);
+    MEMBER(VkMatrix, scope, VkCooperativeMatrixPropertiesKHR, scope);
+#endif
     SIZE(VkFloats, VkPhysicalDeviceFloatControlsProperties);
     MEMBER(VkFloats, type, VkPhysicalDeviceFloatControlsProperties, sType);
     MEMBER(VkFloats, next, VkPhysicalDeviceFloatControlsProperties, pNext);
@@ -98,6 +125,8 @@ static void test_structs(void)
     MEMBER(VkFeatures12, has[VK_STORAGE_8BIT], VkPhysicalDeviceVulkan12Features,
            storageBuffer8BitAccess);
     MEMBER(VkFeatures12, has[VK_SHADER_INT8], VkPhysicalDeviceVulkan12Features, shaderInt8);
+    MEMBER(VkFeatures12, has[VK_SHADER_FLOAT16], VkPhysicalDeviceVulkan12Features, shaderFloat16);
+    MEMBER(VkFeatures12, has[VK_MEMORY_MODEL], VkPhysicalDeviceVulkan12Features, vulkanMemoryModel);
     MEMBER(VkFeatures12, has[VK_BUFFER_ADDRESS], VkPhysicalDeviceVulkan12Features,
            bufferDeviceAddress);
     SIZE(VkQueueInfo, VkDeviceQueueCreateInfo);
@@ -256,6 +285,21 @@ static void test_numbers(void)
     CHECK_INT(VK_FEATURES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     CHECK_INT(VK_PROPERTIES, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
     CHECK_INT(VK_FLOAT_CONTROLS, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+    CHECK_INT(VK_SUBGROUP_PROPERTIES,
+              VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES);
+    CHECK_INT(VK_SUBGROUP_SIZE,
+              VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+    CHECK_INT(VK_SUBGROUP_FEATURES,
+              VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+    CHECK_INT(VK_STAGE_FULL, VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT);
+#ifdef VK_KHR_cooperative_matrix
+    CHECK_INT(VK_MATRIX_FEATURES,
+              VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+    CHECK_INT(VK_MATRIX, VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
+    CHECK_INT(VK_IS_F16, VK_COMPONENT_TYPE_FLOAT16_KHR);
+    CHECK_INT(VK_IS_F32, VK_COMPONENT_TYPE_FLOAT32_KHR);
+    CHECK_INT(VK_OF_SUBGROUP, VK_SCOPE_SUBGROUP_KHR);
+#endif
     CHECK_INT(VK_INDEPENDENCE_NONE, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
     CHECK_INT(VK_MEMORY_FLAGS, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
     CHECK_INT(VK_ADDRESS, VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);

@@ -2,7 +2,8 @@
  * (spirv_run.h), and the TIR that these are made of (tir_eval).  Both compute with the same random
  * numbers, in memory as small as the kernel says, and have to leave the same bits.
  *
- *     vulkan_interpreter                 networks, the first case of each operator
+ *     vulkan_interpreter                 networks, the first case of each operator, and products by
+ *                                        cooperative matrices
  *     vulkan_interpreter <operator> ..   all cases of tests/ops/<operator>.case
  *
  * The test backends.vulkan.interpreter runs it; no device is needed. */
@@ -25,7 +26,7 @@ typedef struct {
 
 #define MANY_CELLS "tests/backends/one_core.machine"
 
-static uint32_t kernels, barriers;
+static uint32_t kernels, barriers, matrices;
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
@@ -146,6 +147,14 @@ static const char *run_words(Ctx *c, const Func *f, Bytes code, const Twin *twin
     return why;
 }
 
+static bool find_matrix(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_FRAG);
+    return !*found;
+}
+
 /* What is wrong with the code of a device function, or NULL. */
 static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o, const Func *f)
 {
@@ -167,6 +176,9 @@ static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o
         wrong = differs(c, &twins[i]);
     kernels++;
     barriers += stmt_has_barrier(f->body);
+    bool found = false;
+    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_matrix});
+    matrices += found;
     return wrong;
 }
 
@@ -257,6 +269,9 @@ static const Way ways[] = {{"vulkan", 0, false, NULL},
                            {"vulkan", 3, true, NULL},
                            {"vulkan", 3, false, MANY_CELLS}};
 
+static const Way by_matrices[] = {{"vulkan -supports_cooperative_matrix=1", 3, true, NULL},
+                                  {"vulkan -supports_cooperative_matrix=1", 3, true, MANY_CELLS}};
+
 static void check_network(const char *text, const Way *way)
 {
     Arena        *arena = arena_new(NULL);
@@ -318,7 +333,12 @@ int main(int argc, char **argv)
     }
     if (argc < 2)
         check_first_cases(&ways[1]);
-    printf("%u kernels, %u with barriers\n", kernels, barriers);
+    for (uint32_t w = 0; w < COUNT(by_matrices) && argc < 2; w++) {
+        way_of_case = &by_matrices[w];
+        run_file("../backends/warps", UINT32_MAX, check_case);
+    }
+    printf("%u kernels, %u with barriers, %u with matrices\n", kernels, barriers, matrices);
+    CHECK(matrices > 0 || argc > 1);
     CHECK(kernels > 0);
     CHECK(barriers > 0 || argc > 1);
     return check_result();

@@ -1,0 +1,33 @@
+/* Whether kernels have cooperative matrices: `vulkan -supports_cooperative_matrix=1`, as TVM has
+ * it.
+ *
+ * Devices without them refuse such a product, so a plain one may stand behind it. */
+#include "backends/vulkan/vulkan.h"
+
+#include <string.h>
+
+const char *const vulkan_words[] = {"-supports_cooperative_matrix", NULL};
+
+bool vulkan_word(Ctx *c, Target *t, const char *name, const char *value)
+{
+    if (strcmp(value, "0") && strcmp(value, "1"))
+        return error_at(c, E_TARGET, NO_LOC, "'%s=%s': it is 0 or 1", name, value);
+    t->intrin_ops[INTRIN_COOPERATIVE_F16] = *value == '1';
+    return true;
+}
+
+bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text)
+{
+    const uint32_t subgroup = warp_threads(warp_layout(LAYOUT_COOPERATIVE));
+
+    if (!t->intrin_ops[INTRIN_COOPERATIVE_F16])
+        return true;
+    if (t->warp != subgroup) {
+        error_at(c, E_TARGET, NO_LOC, "cooperative matrices are those of subgroups of %u threads",
+                 subgroup);
+        diag_hint(c->diags, "leave '-thread_warp_size=%u' out", t->warp);
+        return false;
+    }
+    str_printf(text, " %s=1", vulkan_words[0]);
+    return true;
+}

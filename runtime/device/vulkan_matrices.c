@@ -1,0 +1,73 @@
+/* vulkan_matrices.c: does a Vulkan device have the cooperative matrices that kernels ask for?
+ * (VK_KHR_cooperative_matrix, VK_EXT_subgroup_size_control.)
+ */
+#include "vulkan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 16, MOST_MATRICES = 256 };
+
+const char *const tvmrt_vk_matrix_extensions[MATRIX_EXTENSIONS] = {"VK_KHR_cooperative_matrix",
+                                                                   "VK_EXT_subgroup_size_control"};
+
+static bool has_extensions(Vulkan *vk)
+{
+    uint32_t     n = 0, found = 0;
+    VkExtension *all;
+
+    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL) ||
+        !(all = calloc(n + 1, sizeof *all)))
+        return false;
+    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, all) < 0)
+        n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < MATRIX_EXTENSIONS; k++)
+            found += strcmp(all[i].name, tvmrt_vk_matrix_extensions[k]) == 0;
+    free(all);
+    return found == MATRIX_EXTENSIONS;
+}
+
+/* All threads of a block are in subgroups of 32, if a pipeline asks for that. */
+static bool has_features(Vulkan *vk)
+{
+    VkMatrixFeatures     matrices = {.type = VK_MATRIX_FEATURES};
+    VkSubgroupFeatures   subgroups = {.type = VK_SUBGROUP_FEATURES, .next = &matrices};
+    VkFeatures           features = {.type = VK_FEATURES, .next = &subgroups};
+    VkSubgroupProperties sizes = {.type = VK_SUBGROUP_PROPERTIES};
+    VkProperties2        properties = {.type = VK_PROPERTIES, .next = &sizes};
+
+    vk->vkGetPhysicalDeviceFeatures2(vk->physical, &features);
+    vk->vkGetPhysicalDeviceProperties2(vk->physical, &properties);
+    return matrices.matrices && subgroups.control && subgroups.full && sizes.least <= SUBGROUP &&
+           sizes.most >= SUBGROUP && (sizes.stages & VK_STAGE_COMPUTE) &&
+           vk->features12.has[VK_MEMORY_MODEL] && vk->features12.has[VK_SHADER_FLOAT16];
+}
+
+static bool is_known(const VkMatrix *m)
+{
+    return m->m == SIDE && m->n == SIDE && m->k == SIDE && m->a == VK_IS_F16 && m->b == VK_IS_F16 &&
+           m->c == VK_IS_F32 && m->result == VK_IS_F32 && m->scope == VK_OF_SUBGROUP;
+}
+
+bool tvmrt_vk_find_matrices(Vulkan *vk)
+{
+    VkMatrix        all[MOST_MATRICES];
+    uint32_t        n = MOST_MATRICES;
+    VkFindMatrices *find;
+    void           *call;
+
+    if (!has_extensions(vk) || !has_features(vk) ||
+        !(call = vk->vkGetInstanceProcAddr(vk->instance,
+                                           "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")))
+        return false;
+    memcpy(&find, &call, sizeof find);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = (VkMatrix){.type = VK_MATRIX};
+    if (find(vk->physical, &n, all) < 0)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_known(&all[i]))
+            return true;
+    return false;
+}
