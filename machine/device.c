@@ -1,6 +1,6 @@
 /* What kernels cost on a GPU: which of a core's units is busy longest, what threads wait for, and
  * how evenly the blocks lie on the cores.  Attention is in device_attention.c, products by
- * instructions of warps in device_mma.c. */
+ * instructions of warps in device_mma.c, those without shared memory in device_direct.c. */
 #include "machine/device.h"
 
 #include <math.h>
@@ -29,16 +29,18 @@ int64_t device_tile_threads(const DeviceTile *t)
 int64_t device_tile_regs(const DeviceTile *t)
 {
     int64_t words = t->bytes > 4 ? t->bytes / 4 : 1;
-    int64_t kept = kept_regs(t, device_tile_threads(t));
+    int64_t operands =
+        t->direct ? device_direct_kept(t) : t->tm + t->tn + kept_regs(t, device_tile_threads(t));
 
-    return (t->tm * t->tn + t->tm + t->tn + kept) * words + DEVICE_OTHER_REGS;
+    return (t->tm * t->tn + operands) * words + DEVICE_OTHER_REGS;
 }
 
 /* Rows are a quad longer where they are stored across; partial sums lie there, too. */
 int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
 {
     int64_t stages = t->stages > 1 ? t->stages : 1;
-    int64_t panels = stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes));
+    int64_t panels =
+        t->direct ? 0 : stages * t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes));
     int64_t sums = t->groups > 1 ? t->groups * t->bm * t->bn : 0;
 
     return panels * t->bytes + sums * t->sum_bytes;
@@ -75,8 +77,8 @@ static double copies(const DeviceTile *t)
            DEVICE_COPY * (double)t->bn / (t->keeps_n ? 1 : wide);
 }
 
-/* Partial sums of a tile go to shared memory and come back, each once. */
-static double join(const Machine *m, const DeviceTile *t)
+/* Partial sums of groups of threads go through shared memory, each once. */
+static double join_cycles(const Machine *m, const DeviceTile *t)
 {
     double numbers = (double)(t->groups * t->bm * t->bn);
 
@@ -102,18 +104,17 @@ static double copy_waits(const Machine *m, const DeviceTile *t)
     return fmax(waits, 1);
 }
 
-double device_tile_cycles(const Machine *m, const DeviceTile *t)
+double device_tile_lanes(const Machine *m, const DeviceTile *t)
+{
+    return ceil((double)device_tile_threads(t) / (double)m->warp) * (double)m->warp;
+}
+
+/* The sum by way of panels in shared memory, of so many blocks that a core holds. */
+static double staged_cycles(const Machine *m, const DeviceTile *t, double held)
 {
     double quad = (double)device_quad(m, t->bytes), bytes = (double)t->bytes;
     double groups = t->groups > 1 ? (double)t->groups : 1;
-    double threads = (double)device_tile_threads(t);
-    double warps = ceil(threads / (double)m->warp), lanes = warps * (double)m->warp;
-    double blocks =
-        (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
-    double here = ceil(blocks / (double)m->units); /* on the core that has most of them */
-    double held = fmin(
-        device_blocks_held(m, lanes, (double)device_tile_regs(t), (double)device_tile_bytes(m, t)),
-        here);
+    double threads = (double)device_tile_threads(t), lanes = device_tile_lanes(m, t);
 
     /* Of one step of the sum, which one group makes: the products; all instructions, those of the
      * copies of both panels, too; what a thread loads of them, a quad at a time, and what is stored
@@ -122,8 +123,10 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
     double made = (double)(t->bm * t->made) * MADE;
     double issued = lanes / groups * (macs + loads + t->tested) + copies(t) + made;
-    double loaded = lanes / groups * loads * quad * bytes / m->shared_rate;
-    double shared = loaded + numbers * bytes / m->shared_rate;
+    double loaded = m->shared_cached ? device_cached_cycles(m, t)
+                                     : lanes / groups * loads * quad * bytes / m->shared_rate;
+    double copied = numbers * bytes / m->shared_rate;
+    double shared = loaded + copied + (m->shared_cached ? numbers * bytes / m->direct_rate : 0);
     double step = fmax(lanes / groups * macs / (double)m->unit_macs,
                        fmax(issued / (double)m->unit_issue, shared));
 
@@ -137,9 +140,21 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double chunk = device_chunk_cycles(t->stages > 1, waits * DEVICE_MEMORY * m->unit_wait,
                                        held * step * (double)t->chunk, own * (double)t->chunk);
     chunk += held * loaded * (double)t->chunk / DEVICE_AMONG_EQUALS;
-    double chunks = ceil((double)t->k / (double)t->chunk);
-    double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
-    return ceil(here / held) * (chunks * chunk + m->unit_wait + held * join(m, t)) + stores;
+    return ceil((double)t->k / (double)t->chunk) * chunk;
+}
+
+double device_tile_cycles(const Machine *m, const DeviceTile *t)
+{
+    double blocks =
+        (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
+    double here = ceil(blocks / (double)m->units); /* on the core that has most of them */
+    double held = fmin(device_blocks_held(m, device_tile_lanes(m, t), (double)device_tile_regs(t),
+                                          (double)device_tile_bytes(m, t)),
+                       here);
+    double sum = t->direct ? device_direct_cycles(m, t, held) : staged_cycles(m, t, held);
+    double stores = here * (double)(t->bm * t->bn * t->bytes) / m->unit_rate;
+
+    return ceil(here / held) * (sum + m->unit_wait + held * join_cycles(m, t)) + stores;
 }
 
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes)

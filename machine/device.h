@@ -27,4 +27,15 @@ double device_blocks_held(const Machine *m, double threads, double regs, double 
  * and of a block alone: it waits so long for a copy before each, or has begun it `ahead`. */
 double device_chunk_cycles(bool ahead, double wait, double all, double own);
 
+/* Threads of a tile's block, in whole warps. */
+double device_tile_lanes(const Machine *m, const DeviceTile *t);
+
+/* Loads of a step's panels where shared memory is cached memory (device_direct.c): one for all
+ * threads of a warp that want the same. */
+double device_cached_cycles(const Machine *m, const DeviceTile *t);
+/* The sum without panels in shared memory (device_direct.c), of so many blocks that a core holds;
+ * numbers of the operands that a thread keeps. */
+double  device_direct_cycles(const Machine *m, const DeviceTile *t, double held);
+int64_t device_direct_kept(const DeviceTile *t);
+
 #endif

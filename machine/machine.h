@@ -374,6 +374,15 @@ double strassen_cycles(const Machine *m, double rows, double n, double k, int64_
 
 /* ---- device.c ----------------------------------------------------------------------------------- */
 
+/* How numbers of one side of a product come from memory to the thread that multiplies them. */
+typedef struct {
+    int64_t cells, steps; /* that a load takes at a time: of this side, or of the sum */
+    int64_t row, apart;   /* of a window's row of so many steps, neighbouring cells, so many numbers
+                             apart, read the same ones; 0: no row */
+    bool chosen;          /* conditions choose between a number and a border's zero */
+    bool along;           /* steps lie side by side in memory, each cell's elsewhere */
+    bool across;          /* threads side by side have neighbouring cells of this side */
+} DeviceLoad;
 /* A product of m by n cells, each the sum of k, `batch` times, in tiles that a block of threads
  * shares: bm by bn cells, tm by tn of a thread, `chunk` steps of the sum at a time from shared
  * memory. */
@@ -396,6 +405,8 @@ typedef struct {
                        0: it stores its own */
     int64_t run;    /* cells of the result that lie side by side along columns; 0: not known */
     int64_t result_bytes, added_bytes; /* of its cells; of what is loaded for each to add to it */
+    bool    direct; /* threads load what they multiply from memory, and write a chunk out, .. */
+    DeviceLoad load_m, load_n; /* .. of either side so */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);

@@ -67,31 +67,47 @@ static bool make_copy(Read *r)
     return true;
 }
 
-/* The copy's loops; what lies outside of t stays as it is, nobody reads it. */
+static const Prim *zero(Ctx *c, DType t)
+{
+    return dtype_is_float(t) ? prim_float(c, t, 0) : prim_int(c, t, 0);
+}
+
+/* The copy's loops.  What lies outside of t stays as it is in shared memory, where nobody reads it,
+ * and is zero in registers: a tile's cells that are not stored are computed from it, too. */
 static const Stmt *fill(const Read *r)
 {
     Ctx         *c = r->w->c;
     Arith       *A = c->arith;
     const Stmt  *s = stmt_at(r->w, r->loop);
+    const bool   zeros = r->scope == SCOPE_REG;
     uint32_t     ndim = r->t->ndim;
     const Atom **iter = NEW_ARRAY(c->arena, const Atom *, ndim + 1);
     const Idx  **cell = NEW_ARRAY(c->arena, const Idx *, ndim + 1);
     const Idx  **to = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
     BlockData    b = {
            .name = r->name, .nspatial = ndim, .iter = iter, .bind = r->from, .redundant = true};
+    Pred inside = {0};
 
     for (uint32_t d = 0; d < ndim; d++) {
-        int64_t n = r->t->extent[d]->hi, before = r->t->halo ? r->t->halo->lo[d] : 0,
-                after = r->t->halo ? r->t->halo->hi[d] : 0;
-        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), -before, n + after - 1);
+        int64_t before = r->t->halo ? r->t->halo->lo[d] : 0,
+                after = r->t->halo ? r->t->halo->hi[d] : 0, first = -before,
+                last = r->t->extent[d]->hi - 1 + after;
+        int64_t lo = zeros && r->from[d]->lo < first ? r->from[d]->lo : first,
+                hi = zeros && r->from[d]->hi > last ? r->from[d]->hi : last;
+        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), lo, hi);
         cell[d] = idx_atom(A, iter[d]);
-        b.where = pred_and(A, c->arena, b.where, idx_addc(A, r->from[d], before));
-        b.where =
-            pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, n + after - 1), r->from[d]));
+        const Idx *at = zeros ? cell[d] : r->from[d];
+        inside = pred_and(A, c->arena, inside, idx_addc(A, at, before));
+        inside = pred_and(A, c->arena, inside, idx_sub(A, idx_const(A, last), at));
     }
     for (uint32_t i = 0; i < r->n; i++)
         to[i] = idx_atom(A, r->var[i]);
-    const Stmt *store = stmt_store(c, r->copy, to, prim_load(c, r->t, cell));
+    const Prim *value = prim_load(c, r->t, cell);
+    if (!zeros)
+        b.where = inside;
+    else if (inside.n)
+        value = prim_select(c, pred_prim(c, inside), value, zero(c, r->t->dtype));
+    const Stmt *store = stmt_store(c, r->copy, to, value);
     const Stmt *nest = stmt_block(c, b, 1, &store, s->loc);
     for (uint32_t i = r->n; i-- > 0;)
         nest = loop_of(c, r->var[i], LOOP_SPATIAL, nest, s->loc);

@@ -248,8 +248,8 @@ static void scores(Sched *s, const AttentionPlan *p)
     Loops k = loops_of(s, "score", 1, (const char *[]){"ki"}),
           m = loops_of(s, "score", 2, (const char *[]){"mt", "mr"}),
           n = loops_of(s, "score", 2, (const char *[]){"nt", "nr"});
-    share_copy(s, queries.found->name, "score", &k, &m, "score.ko");
-    share_copy(s, "keys", "score", &k, &n, "score.ko");
+    copy_cells(s, queries.found->name, "shared", "score", &k, &m, "score.ko");
+    copy_cells(s, "keys", "shared", "score", &k, &n, "score.ko");
     if (queries.along_sum)
         transpose_copy(s, queries.found->name, k.n, &m, p->quad, 1, false);
     if (keys.along_sum)
@@ -263,7 +263,7 @@ static void results(Sched *s, const AttentionPlan *p)
     step(s, "reverse_compute_at total %%prod.mt");
     Loops k = loops_of(s, "prod", 1, (const char *[]){"ki"}),
           n = loops_of(s, "prod", 3, (const char *[]){"nh", "nt", "nr"});
-    share_copy(s, "values", "prod", &k, &n, "prod.ko");
+    copy_cells(s, "values", "shared", "prod", &k, &n, "prod.ko");
     step(s, "cache_read %%exp prod reg %%prod.mr at %%prod.ki");
     step(s, "unroll %%exp.reg.a0");
     write_out(s, "prod", p);

@@ -125,12 +125,12 @@ const char *only_follower(Sched *s, const char *block, bool *alone)
     return follow;
 }
 
-void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
-                const Loops *thread, const char *at)
+void copy_cells(Sched *s, const char *tensor, const char *scope, const char *block,
+                const Loops *sum, const Loops *thread, const char *at)
 {
     const Loops *lists[] = {sum, thread};
 
-    step(s, "cache_read %%%s %s shared %s at %%%s", tensor, block, loops_text(s, 2, lists), at);
+    step(s, "cache_read %%%s %s %s %s at %%%s", tensor, block, scope, loops_text(s, 2, lists), at);
     if (strcmp(block, tensor) != 0 && sched_block(s, tensor))
         step(s, "compute_inline %s", tensor);
 }

@@ -1,6 +1,7 @@
 /* Rules for GPUs, and what they share (common.c).
  *
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
+ *   direct.c     ... or operands from memory into registers
  *   tile.c       their tiles
  *   tensor.c     ... by instructions of warps
  *   store.c      ... and how their sums become the result
@@ -31,10 +32,11 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
 
-/* What the block reads of a tensor in a round of `at`, in memory that its threads share: a cell for
- * each round of loops of the sum and of the threads.  What makes the tensor goes into the copy. */
-void share_copy(Sched *s, const char *tensor, const char *block, const Loops *sum,
-                const Loops *thread, const char *at);
+/* What the block reads of a tensor in a round of `at`, in that scope, as a rule `shared`: a cell
+ * for each round of loops of the sum and of the threads.  What makes the tensor goes into the copy.
+ */
+void copy_cells(Sched *s, const char *tensor, const char *scope, const char *block,
+                const Loops *sum, const Loops *thread, const char *at);
 /* ... of so many loops of the sum, whose steps of the sum lie side by side in memory and are
  * fetched so; rows longer by `quad` cells, each of so many numbers, keep threads in banks of their
  * own.  `fours`: a thread has all cells of the last loop of the threads and stores them at once. */
@@ -77,6 +79,12 @@ typedef struct {
 /* Bytes of a word: a step of a sum multiplies so many, where the target adds their products (dot4);
  * cells of shared memory are stored so many at once. */
 enum { WORD = 4 };
+/* How an operand comes to a thread that loads it from memory directly (direct.c), `moved`: a
+ * constant whose cells of the sum lie first; and the steps: the numbers of these loops of the sum
+ * and of the thread, in a chunk that is written out at `at`. */
+DeviceLoad direct_load(Sched *s, const Product *p, const Operand *o, const Loops *side, bool moved);
+void load_direct(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
+                 const char *at);
 /* How the result of a product by instructions of warps lies along its columns, and what is added to
  * each cell; and its sums by way of shared memory, in the loop over blocks (store.c). */
 void find_result(Sched *s, const Product *p, const Loops *columns, DeviceTile *t);
@@ -136,13 +144,14 @@ typedef struct {
     int64_t    first; /* and rounds of the sum's first loop: given */
     uint32_t   nsum;  /* loops of the sum, and their rounds: of the others given, */
     int64_t    sum[MAX_LOOPS];
+    bool       shares;        /* whether its panels are always shared: given, */
     DeviceTile t;             /* of a part of the sum, */
     int64_t    parts;         /* of so many */
     uint32_t   level;         /* the first loop that a chunk has a part of, */
     int64_t    part;          /* so many rounds; 0: no tile fits */
     int64_t    groups;        /* of threads, each with a part of those rounds */
     int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
-    double     known[TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
+    double known[2][TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;
 /* Cycles of the device of a product in the tiles that decide_tile takes. */

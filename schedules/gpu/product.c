@@ -1,4 +1,5 @@
-/* Matrix products and convolutions on a GPU: tiles in shared memory, cells in registers.
+/* Matrix products and convolutions on a GPU: tiles in shared memory, or in registers alone
+ * (direct.c); cells in registers.
  *
  *     %conv[n,o,y,x] = sum[c,kh,kw] %pad[n,c,kh+y,kw+x] * %w[o,c,kh,kw]
  *
@@ -182,7 +183,7 @@ static bool comes_wide(const Sched *s, const Product *p, const Operand *o, const
 }
 
 /* `moved`: the weights lie as transpose_weights has left them. */
-static DeviceTile shape_of(const Sched *s, const Product *p, bool moved)
+static DeviceTile shape_of(Sched *s, const Product *p, bool moved)
 {
     Machine     m = machine_of(s->target);
     int64_t     groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
@@ -195,6 +196,10 @@ static DeviceTile shape_of(const Sched *s, const Product *p, bool moved)
                      .sum_bytes = dtype_bytes(store->u.store.buffer->dtype)};
 
     t.wide = device_quad(&m, t.bytes);
+    if (!p->words) {
+        t.load_m = direct_load(s, p, &p->a, &p->m, false);
+        t.load_n = direct_load(s, p, &p->b, &p->n, moved);
+    }
     t.keeps_m = !comes_wide(s, p, &p->a, &p->m, p->a_along_k, false);
     t.keeps_n = !comes_wide(s, p, &p->b, &p->n, p->b_along_k && !moved, moved);
     if (p->words)
@@ -334,7 +339,7 @@ static void stage(Sched *s, const Product *p, const TilePlan *plan, const Operan
     cells = thread;
     if (p->words)
         loops_add(s, &cells, "kd");
-    share_copy(s, name, p->block, k, &cells, at);
+    copy_cells(s, name, "shared", p->block, k, &cells, at);
     if (p->first && o == &p->a) { /* by the thread that stores it */
         step(s, "compute_at %s %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
         step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, k->n + thread.n - 1);
@@ -349,6 +354,21 @@ static void stage(Sched *s, const Product *p, const TilePlan *plan, const Operan
         step(s, "vectorize %%%s.shared.a%u", name, k->n + thread.n);
     if (wide)
         try_step(s, "tensorize %%%s.shared.a%u with @async_copy", name, k->n + thread.n - 1);
+}
+
+/* The later one is copied first; what passes no registers comes last, just before its wait. */
+static void stage_both(Sched *s, const Product *p, const TilePlan *plan, const Loops *k,
+                       uint32_t outer, const Loops *mrows, const Loops *nrows, const char *at)
+{
+    const bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
+
+    for (int i = 0; i < 2; i++)
+        if ((i == 0) != first_b)
+            stage(s, p, plan, &p->a, k, outer, mrows, 'm', p->a_along_k ? plan->quad : 0,
+                  !plan->t.keeps_m, at);
+        else
+            stage(s, p, plan, &p->b, k, outer, nrows, 'n', p->b_along_k ? plan->quad : 0,
+                  !plan->t.keeps_n, at);
 }
 
 /* The second copy of each loop. */
@@ -387,6 +407,18 @@ static const char *join_groups(Sched *s, const char *block, const char *blk, con
     step(s, "bind %%jz threadIdx.z");
     step(s, "cache_write %s reg at %%%s#1", block, threads->at[1]);
     return part;
+}
+
+/* The innermost of the loops that has rounds: so many of them are written out. */
+static void hint_rounds(Sched *s, const Loops *loops, int64_t most)
+{
+    int64_t n = 0;
+
+    for (uint32_t i = loops->n; most > 1 && i-- > 0;)
+        if (sched_loop_extent(s, loops->at[i], &n) && n > 1) {
+            step(s, "unroll_hint %%%s by %lld", loops->at[i], (long long)(n < most ? n : most));
+            return;
+        }
 }
 
 static void arrange(Sched *s, Product *p, const TilePlan *plan)
@@ -442,31 +474,24 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
     Loops       copied = group;
     for (uint32_t i = 0; i < inner.n; i++)
         loops_add(s, &copied, inner.at[i]);
-    /* The later one is copied first; what passes no registers comes last, just before its wait. */
-    bool first_b = plan->t.keeps_m && !plan->t.keeps_n;
-    for (int i = 0; i < 2; i++)
-        if ((i == 0) != first_b)
-            stage(s, p, plan, &p->a, &copied, group.n, &mrows, 'm', p->a_along_k ? plan->quad : 0,
-                  !plan->t.keeps_m, at);
-        else
-            stage(s, p, plan, &p->b, &copied, group.n, &nrows, 'n', p->b_along_k ? plan->quad : 0,
-                  !plan->t.keeps_n, at);
+    if (plan->t.direct) {
+        load_direct(s, p, &p->a, &inner, &mrows, at);
+        load_direct(s, p, &p->b, &inner, &nrows, at);
+    } else {
+        stage_both(s, p, plan, &copied, group.n, &mrows, &nrows, at);
+    }
     try_step(s, "unguard %s", p->block);
     try_step(s, "unguard %s.load", p->block);
     if (plan->t.stages > 1)
         try_step(s, "pipeline %%%s by %lld", at, (long long)plan->t.stages);
-    const Loops *written = &cells;
-    step(s, "unroll %s", loops_text(s, 1, &written));
+    const Loops *written[] = {&cells, &inner};
+    step(s, "unroll %s", loops_text(s, plan->t.direct ? 2 : 1, written));
     if (p->words)
         step(s, "tensorize %%kd with @%s", p->words);
-    for (uint32_t i = inner.n, k = 1; k && i-- > 0;) {
-        int64_t n = 0;
-        if (sched_loop_extent(s, inner.at[i], &n) && n > 1) {
-            step(s, "unroll_hint %%%s by %lld", inner.at[i],
-                 (long long)(n < plan->written ? n : plan->written));
-            k = 0;
-        }
-    }
+    if (plan->t.direct)
+        hint_rounds(s, &outer, plan->written / inner.cells);
+    else
+        hint_rounds(s, &inner, plan->written);
 }
 
 /* All of a block's spatial loops; which of them where there are several by that name. */
@@ -576,6 +601,7 @@ static void tiles(Sched *s, Product p, bool words)
     plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
     plan.whole = p.first || p.group;
     plan.words = p.words;
+    plan.shares = p.first || p.words;
     plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);

@@ -21,7 +21,7 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
 /* A chunk that waits in registers for the one before to be done takes a second stage, no more. */
 static int64_t most_stages(const Machine *m, const DeviceTile *t)
 {
-    if (!m->shared_bytes || t->made || t->chunk >= t->k)
+    if (!m->shared_bytes || t->direct || t->made || t->chunk >= t->k)
         return 1;
     return t->keeps_m || t->keeps_n ? 2 : limit_gpu_stages(m);
 }
@@ -44,12 +44,22 @@ static double tile_cycles(const Machine *m, DeviceTile t)
     return least;
 }
 
+/* Steps of a chunk; those of operands that come directly are written out, a few or a window's. */
+static int64_t most_chunk(const Machine *m, const DeviceTile *t)
+{
+    const int64_t few = limit_gpu_written(m);
+
+    if (!t->direct)
+        return limit_gpu_chunk(m);
+    return t->window > few && t->window <= limit_gpu_direct(m) ? t->window : few;
+}
+
 /* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
  * that divide the loop need no condition.  Groups of threads have parts of a part.  The least of
  * their estimates; all of them are candidates of k, where there is one. */
 static double chunks_cycles(const Machine *m, const TilePlan *d, DeviceTile t, Candidates *k)
 {
-    const int64_t most = t.groups * limit_gpu_chunk(m);
+    const int64_t most = t.groups * most_chunk(m, &t);
     int64_t       inner = 1;
     double        least = NAN;
 
@@ -59,7 +69,7 @@ static double chunks_cycles(const Machine *m, const TilePlan *d, DeviceTile t, C
             if (f == 1 && i + 1 < d->nsum) /* the loop inside, whole */
                 continue;
             t.tested = d->sum[i] % f != 0;
-            if (t.tested && (d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
+            if (t.tested && (t.direct || d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
                 continue;
             if (t.groups > 1 && (t.tested || f % t.groups))
                 continue;
@@ -78,8 +88,8 @@ static double best_cycles(const Machine *m, const TilePlan *d, DeviceTile t)
 
     if (d->nsum)
         return chunks_cycles(m, d, t, NULL);
-    for (t.chunk = t.groups * limit_gpu_chunk(m); t.chunk >= t.groups * limit_gpu_least_chunk(m);
-         t.chunk /= 2)
+    t.chunk = t.groups * (t.direct ? limit_gpu_least_chunk(m) : limit_gpu_chunk(m));
+    for (; t.chunk >= t.groups * limit_gpu_least_chunk(m); t.chunk /= 2)
         least = fmin(least, tile_cycles(m, t));
     return least;
 }
@@ -105,7 +115,7 @@ static int log_of(int64_t power)
  * through the space asks for each of them again and again. */
 static double cells_cycles(const Machine *m, TilePlan *d, DeviceTile t)
 {
-    double *known = &d->known[log_of(t.batch / d->of.batch)][log_of(t.bm / LEAST_SIDE)]
+    double *known = &d->known[t.direct][log_of(t.batch / d->of.batch)][log_of(t.bm / LEAST_SIDE)]
                              [log_of(t.bn / LEAST_SIDE)][log_of(t.groups)];
     double least = NAN;
 
@@ -143,14 +153,45 @@ static int64_t most_groups(const Machine *m, const TilePlan *d)
     return n;
 }
 
-static double least_cycles(const Machine *m, TilePlan *d, DeviceTile t)
+/* Panels in shared memory, or operands from memory directly. */
+enum { PANELS_SHARED, PANELS_DIRECT };
+static const char *const panels[] = {"shared", "direct"};
+
+/* NAN: what a tile makes is always shared, and so are words of bytes, which are put together once.
+ */
+static double way_cycles(const Machine *m, TilePlan *d, DeviceTile t, bool direct)
 {
     double least = NAN;
 
+    t.direct = direct;
+    if (direct && d->shares)
+        return NAN;
     for (t.bm = LEAST_SIDE; t.bm <= MOST_SIDE; t.bm *= 2)
         for (t.bn = LEAST_SIDE; t.bn <= MOST_SIDE; t.bn *= 2)
             least = fmin(least, side_cycles(m, d, t));
     return least;
+}
+
+/* Of the way that decide_direct takes. */
+static double least_cycles(const Machine *m, TilePlan *d, DeviceTile t)
+{
+    const double shared = way_cycles(m, d, t, false), direct = way_cycles(m, d, t, true);
+
+    return isnan(shared) || limit_gpu_direct_gain(m) * direct < shared ? direct : shared;
+}
+
+static bool decide_direct(Sched *s, const Machine *m, TilePlan *d)
+{
+    Candidates k = candidates(s);
+
+    for (int direct = PANELS_SHARED; direct <= PANELS_DIRECT; direct++) {
+        double cycles = way_cycles(m, d, d->t, direct);
+        if (direct)
+            cycles *= limit_gpu_direct_gain(m);
+        if (!isnan(cycles))
+            candidate(&k, direct, 0, cycles);
+    }
+    return k.of.n && pick_order(s, "panels", &k, panels) == PANELS_DIRECT;
 }
 
 /* Parts of the sum's outermost loop, each by blocks of its own, and a launch that adds them up. */
@@ -191,6 +232,7 @@ void decide_tile(Sched *s, void *plan)
 
     decide_parts(s, &m, d);
     d->groups = most_groups(&m, d);
+    t->direct = decide_direct(s, &m, d);
     d->quad = device_quad(&m, t->bytes);
     d->written = limit_gpu_written(&m);
     t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
@@ -236,16 +278,24 @@ void decide_tile(Sched *s, void *plan)
 
 /* ---- what passes ask ---------------------------------------------------------------------------- */
 
+/* As loads are where only sizes are known: data one by one, weights side by side. */
+static DeviceTile plain_loads(const Machine *m, DeviceTile t)
+{
+    t.load_m = (DeviceLoad){.cells = 1, .steps = 1, .chosen = t.window, .across = true};
+    t.load_n = (DeviceLoad){.cells = device_quad(m, t.bytes), .steps = 1};
+    return t;
+}
+
 /* Numbers that are copied one by one; bytes as words. */
 double gpu_tile_cycles(const Machine *m, DeviceTile of)
 {
     TilePlan d = {.groups = 1};
 
     if (of.bytes == 1 && of.k % WORD == 0)
-        of.bytes = WORD, of.k /= WORD;
+        of.bytes = WORD, of.k /= WORD, d.shares = true;
     of.keeps_m = of.keeps_n = true;
     of.wide = 0;
-    d.of = of;
+    d.of = of = plain_loads(m, of);
     return least_cycles(m, &d, of);
 }
 
@@ -262,11 +312,13 @@ bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
                       .sum_bytes = 4,
                       .keeps_m = true,
                       .keeps_n = true};
-    TilePlan   apart = {.of = one, .groups = 1}, joined = apart;
-    double     between = (double)(w->c * w->y * w->x);
-    double     two = least_cycles(&m, &apart, one) + device_launch_cycles(&m) +
+    one = plain_loads(&m, one);
+    TilePlan apart = {.of = one, .groups = 1}, joined = apart;
+    double   between = (double)(w->c * w->y * w->x);
+    double   two = least_cycles(&m, &apart, one) + device_launch_cycles(&m) +
                  device_cells_cycles(&m, between, (double)taps, 4);
 
     one.made = taps;
+    joined.shares = true;
     return least_cycles(&m, &joined, one) < two;
 }

@@ -8,7 +8,7 @@
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
- *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here
+ *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here, -device=mali
  *     test_ops_compiled <target> -ir=gfx1100 ..          for a GPU whose IR mock libraries run
  *     test_ops_compiled <target> -timed ..               on a device that times launches
  *     test_ops_compiled llvm -flush ..                   with subnormal floats taken for 0

@@ -17,7 +17,8 @@
 
 enum { MOST_PARAMS = 16, MOST_LAUNCHES = 64 };
 
-static const char *const targets[] = {"opencl", "cuda -arch=sm_80", "cuda -arch=sm_90", "vulkan"};
+static const char *const targets[] = {"opencl", "cuda -arch=sm_80", "cuda -arch=sm_90", "vulkan",
+                                      "opencl -device=mali"};
 static const char *const files[] = {"tests/schedules/space/kernels.te",
                                     "tests/schedules/space/device.te"};
 
