@@ -52,6 +52,22 @@ const MatrixOp *matrix_op(const Matrices *m, const StoreData *d)
     return map_get(m->op, (uint64_t)(uintptr_t)d);
 }
 
+static bool find_buffer(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_FRAG);
+    return !*found;
+}
+
+bool uses_matrices(const Func *f)
+{
+    bool found = false;
+
+    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_buffer});
+    return found;
+}
+
 /* ---- which matrices there are -------------------------------------------------------------------- */
 
 static void note(Matrices *m, const Buffer *b, const Intrin *row, Matrix of)

@@ -30,6 +30,9 @@ typedef struct {
     int64_t       apart;     /* .. and how far lines, rows of a and c, columns of b, are apart */
 } MatrixOp;
 
+/* Has the function buffers of scope frag? */
+bool uses_matrices(const Func *f);
+
 typedef struct Matrices Matrices;
 
 /* Those of f; NULL with E_CODEGEN recorded: a thread does something else with its part. */

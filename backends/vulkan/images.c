@@ -5,22 +5,6 @@
 
 #include "tvmcc/abi.h"
 
-static bool find_matrix(void *user, const Stmt *s)
-{
-    bool *found = user;
-
-    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_FRAG);
-    return !*found;
-}
-
-static bool uses_matrices(const Func *f)
-{
-    bool found = false;
-
-    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_matrix});
-    return found;
-}
-
 bool vulkan_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
     bool matrices = false;

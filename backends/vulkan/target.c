@@ -16,18 +16,31 @@ bool vulkan_word(Ctx *c, Target *t, const char *name, const char *value)
     return true;
 }
 
+/* Threads of a warp as the model has them. */
+static bool is_usual(const Target *t)
+{
+    const DeviceModel *m = t->backend->device->models;
+
+    while (m[1].warp && m->name != t->gpu)
+        m++;
+    return t->warp == m->warp;
+}
+
+/* Subgroups of 32 threads, which devices with larger ones have as well. */
 bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text)
 {
     const uint32_t subgroup = warp_threads(warp_layout(LAYOUT_COOPERATIVE));
 
     if (!t->intrin_ops[INTRIN_COOPERATIVE_F16])
         return true;
-    if (t->warp != subgroup) {
+    if (t->warp != subgroup && !is_usual(t)) {
         error_at(c, E_TARGET, NO_LOC, "cooperative matrices are those of subgroups of %u threads",
                  subgroup);
         diag_hint(c->diags, "leave '-thread_warp_size=%u' out", t->warp);
         return false;
     }
+    if (t->warp != subgroup)
+        str_printf(text, " -thread_warp_size=%u", t->warp = subgroup);
     str_printf(text, " %s=1", vulkan_words[0]);
     return true;
 }

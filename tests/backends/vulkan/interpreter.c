@@ -11,6 +11,7 @@
 #include "tests/unit/cases.h"
 
 #include "backends/common/device.h"
+#include "backends/common/matrices.h"
 #include "compile/compile.h"
 #include "passes/lower/lower.h"
 
@@ -147,14 +148,6 @@ static const char *run_words(Ctx *c, const Func *f, Bytes code, const Twin *twin
     return why;
 }
 
-static bool find_matrix(void *user, const Stmt *s)
-{
-    bool *found = user;
-
-    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_FRAG);
-    return !*found;
-}
-
 /* What is wrong with the code of a device function, or NULL. */
 static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o, const Func *f)
 {
@@ -176,9 +169,7 @@ static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o
         wrong = differs(c, &twins[i]);
     kernels++;
     barriers += stmt_has_barrier(f->body);
-    bool found = false;
-    stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_matrix});
-    matrices += found;
+    matrices += uses_matrices(f);
     return wrong;
 }
 
