@@ -8,7 +8,8 @@
  *     test_ops_compiled <target> -O0 ..                  the same at another level than 2
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
- *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here, -device=mali
+ *     test_ops_compiled <target> -constants ..           of one operand, the first or the last
+ *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here; -device=mali
  *     test_ops_compiled <target> -ir=gfx1100 ..          for a GPU whose IR mock libraries run
  *     test_ops_compiled <target> -timed ..               on a device that times launches
  *     test_ops_compiled llvm -flush ..                   with subnormal floats taken for 0
@@ -28,11 +29,12 @@ static const tvmcc_device *device;
 static bool                runs = true;
 static uint32_t            level = 2;
 static const char         *machine, *arch;
-static const char         *ir_of;  /* the GPU whose IR libraries in place of drivers run */
-static bool                halves; /* operands of f32 are of f16, and products take them so */
-static bool                timed;  /* launches are timed */
-static bool                flush;  /* subnormal operands and results are 0 (of x86) */
-static bool                few;    /* of what passes for CPUs make, the first case */
+static const char         *ir_of;     /* the GPU whose IR libraries in place of drivers run */
+static bool                halves;    /* operands of f32 are of f16, and products take them so */
+static bool                constants; /* of the model are all operands but one */
+static bool                timed;     /* launches are timed */
+static bool                flush;     /* subnormal operands and results are 0 (of x86) */
+static bool                few;       /* of what passes for CPUs make, the first case */
 static uint32_t            ran, refused;
 
 /* What a target's language has no functions for. */
@@ -272,15 +274,31 @@ static bool no_such_type(const Case *k)
     return device && s.n && strstr(s.at, " has no type f64");
 }
 
-static void run_compiled(const Case *k)
+/* The case with all operands in the model but one. */
+static Case with_constants(const Case *k, uint32_t left)
+{
+    Case        out = *k;
+    Ctx        *c = k->c;
+    const Expr *f = module_func(k->m, "main"), *param = func_param(f, left);
+    const Expr *vars[MAX_OPERANDS], *values[MAX_OPERANDS];
+    uint32_t    n = 0;
+
+    for (uint32_t i = 0; i < k->nin; i++)
+        if (i != left) {
+            vars[n] = func_param(f, i);
+            values[n++] = expr_const(c, k->in[i], NO_LOC);
+        }
+    f = expr_func(c, 1, &param, expr_bind(c, func_body(f), n, vars, values), f->u.func, f->loc);
+    out.m = module_with_func(c, k->m, "main", f);
+    out.nin = 1;
+    out.in[0] = k->in[left];
+    return out;
+}
+
+static void compile_and_run(const Case *k, const Halves *h)
 {
     static const MixedPrecision f16 = {.type = DT_F16};
-    Halves                      h;
 
-    if (halves && !make_halves(k, &h))
-        return;
-    if (halves)
-        k = &h.half;
     ran++;
     CompileOptions o = {.path = k->file, .target = target, .machine = machine, .entry = "model"};
     Ctx           *c = k->c;
@@ -316,9 +334,24 @@ static void run_compiled(const Case *k)
         failed(k, target, "another number of tensors");
     else if (runs && (sym = x.backend->jit_symbol(j, "model_info"))) {
         memcpy(&info, &sym, sizeof sym);
-        run_model(k, halves ? &h : NULL, info(), x.plan, x.weights);
+        run_model(k, h, info(), x.plan, x.weights);
     }
     x.backend->jit_free(j);
+}
+
+static void run_compiled(const Case *k)
+{
+    Halves h;
+
+    if (halves && make_halves(k, &h))
+        compile_and_run(&h.half, &h);
+    if (constants && k->nin > 1)
+        for (uint32_t left = 0; left < k->nin; left += k->nin - 1) {
+            Case one = with_constants(k, left);
+            compile_and_run(&one, NULL);
+        }
+    if (!halves && !constants)
+        compile_and_run(k, NULL);
 }
 
 /* Operators that only passes for CPUs put into a network.  Their cases are many and large, and four
@@ -403,6 +436,8 @@ int main(int argc, char **argv)
             ir_of = argv[2] + 4;
         else if (!strcmp(argv[2], "-f16"))
             halves = true;
+        else if (!strcmp(argv[2], "-constants"))
+            constants = true;
         else if (!strcmp(argv[2], "-timed"))
             timed = true;
         else if (!strcmp(argv[2], "-flush"))
