@@ -125,6 +125,11 @@ static SharedWeights *find_weights(DeviceState *s, const uint8_t sha256[32], siz
     return w;
 }
 
+static int32_t use_weights(DeviceState *s, void *memory)
+{
+    return s->driver->weights ? s->driver->weights(s, memory) : TVMCC_OK;
+}
+
 static int32_t device_weights_load(void *self, const uint8_t sha256[32], const void *host,
                                    size_t bytes, void **memory)
 {
@@ -134,18 +139,19 @@ static int32_t device_weights_load(void *self, const uint8_t sha256[32], const v
 
     *memory = NULL;
     if (w) {
+        if ((rc = use_weights(s, w->memory)))
+            return rc;
         w->users++;
         *memory = w->memory;
         return TVMCC_OK;
     }
-    if (!(w = malloc(sizeof *w))) {
-        snprintf(s->error, sizeof s->error, "out of host memory");
+    if (!(w = tvmrt_device_new(s, sizeof *w)))
         return TVMCC_E_DEVICE;
-    }
     *w = (SharedWeights){.bytes = bytes, .users = 1, .next = s->weights};
     memcpy(w->sha256, sha256, sizeof w->sha256);
     rc = device_alloc(self, bytes, &w->memory);
-    if (!rc && (rc = device_upload(self, w->memory, 0, host, bytes)))
+    if (!rc &&
+        ((rc = device_upload(self, w->memory, 0, host, bytes)) || (rc = use_weights(s, w->memory))))
         device_free(self, w->memory);
     if (rc) {
         free(w);
@@ -263,6 +269,15 @@ int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what)
     snprintf(s->error, sizeof s->error, "%s failed with %s error %d%s%s", what, s->driver->title,
              (int)code, text ? ", " : "", text ? text : "");
     return TVMCC_E_DEVICE;
+}
+
+void *tvmrt_device_new(DeviceState *s, size_t bytes)
+{
+    void *at = calloc(1, bytes);
+
+    if (!at)
+        snprintf(s->error, sizeof s->error, "out of host memory");
+    return at;
 }
 
 int32_t tvmrt_device_grow(DeviceState *s, void **array, uint32_t n, uint32_t *room, size_t size)

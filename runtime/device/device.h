@@ -50,6 +50,8 @@ typedef struct DeviceDriver {
     int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
     /* Optional: a kernel that was found may have the memory that its blocks share. */
     int32_t (*grant)(DeviceState *s, const tvmcc_kernel_info *kernel, void *handle);
+    /* Optional: weights are there, for the program that was loaded last. */
+    int32_t (*weights)(DeviceState *s, void *memory);
     /* Optional, for devices whose options say `timing`; `open` says why not where only this one
      * cannot.  What the first n of state.launches took, all of which have ended; forget them, if
      * there is more to do than that launches are counted anew. */
@@ -66,6 +68,8 @@ typedef struct DeviceDriver {
 
 /* Keeps what failed for last_error; TVMCC_OK for code 0. */
 int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what);
+/* Zeroed memory of malloc; NULL with the error where there is none. */
+void *tvmrt_device_new(DeviceState *s, size_t bytes);
 /* Room for one more behind n in an array of malloc; an error where there is no memory. */
 int32_t tvmrt_device_grow(DeviceState *s, void **array, uint32_t n, uint32_t *room, size_t size);
 

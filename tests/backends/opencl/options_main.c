@@ -55,7 +55,7 @@ static void check_refused(const char *variable, const char *code, const char *wa
 int main(void)
 {
     static const char plain[] = "kernel", dot[] = "#ifdef __opencl_c_x", one[] = "OpenCL 1.2 x",
-                      three[] = "OpenCL 3.0 x";
+                      image[] = "image1d_buffer_t p4x32_0", three[] = "OpenCL 3.0 x";
     enum { SOURCE = TVMCC_CODE_SOURCE, BINARY = TVMCC_CODE_BINARY };
     char many[300] = "-D";
 
@@ -66,7 +66,9 @@ int main(void)
     check("0x80", three, SOURCE, dot, LEAST, "-cl-std=CL3.0" EXACT);
     check("0x3f", three, SOURCE, dot, LEAST, "-cl-std=CL3.0");
     check("0x80", one, SOURCE, plain, "", EXACT);
-    check("0x80", one, SOURCE, plain, many, many);   /* there is no room for more */
+    check("0x80", one, SOURCE, plain, many, many); /* there is no room for more */
+    check("0x80", one, SOURCE, image, LEAST, LEAST EXACT " -cl-kernel-arg-info");
+    check("0x80", one, BINARY, image, LEAST, LEAST);
     check("0x80", one, BINARY, plain, LEAST, LEAST); /* has been compiled */
     for (int i = 0; i < 2; i++) {
         const char *variable = i ? "FAKE_CL_STATUS" : "FAKE_CL_ERROR";
