@@ -421,13 +421,30 @@ static void print_value(Clike *x, Params *p, const char *name)
         str_printf(p->head, "%sconst %s %s", p->head->n ? ", " : "", x->d->wide, name);
 }
 
+/* Its buffer's name is the place of its first texel. */
+static void print_image(Clike *x, Params *all, const Param *p, const char *image)
+{
+    const ClikeTexel *t = map_get(x->images, p->buffer->id);
+    const char       *b = clike_buffer(x, p->buffer);
+
+    str_printf(all->head, "%s%s %s", all->head->n ? ", " : "", x->d->images->type, image);
+    print_value(x, all, arena_printf(x->c->arena, "o%s", b + 1));
+    str_printf(all->body, " const %s %s = (%s)(o%s / %u);\n", x->d->narrow, b, x->d->narrow, b + 1,
+               t->lanes * t->bits / 8);
+}
+
 static void print_param(Clike *x, Params *all, const Param *p)
 {
     if (p->scalar) {
         print_value(x, all, clike_var(x, p->scalar));
         return;
     }
-    const char *b = clike_buffer(x, p->buffer), *n = b + 1, *to = clike_pointer(x, p);
+    const char *b = clike_buffer(x, p->buffer), *n = b + 1, *image = clike_image(x, p->buffer);
+    if (image) {
+        print_image(x, all, p, image);
+        return;
+    }
+    const char *to = clike_pointer(x, p);
     const char *space = x->d->space(p->buffer->scope, p->written);
     str_printf(all->head, "%s%s%s p%s", all->head->n ? ", " : "", to, x->d->noalias, n);
     if (x->d->slot)
@@ -497,6 +514,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .taken = map_new(c->arena),
                 .order = map_new(c->arena),
                 .unrolled = map_new(c->arena),
+                .images = map_new(c->arena),
                 .narrow = !func_dims(f) && func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 
@@ -506,6 +524,8 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
     x.index = x.narrow ? d->narrow : d->wide;
     stmt_visit(f->body, &(TirVisit){.user = &x.groups, .enter = find_group});
     func_axes(c, f, x.axis);
+    if (d->images)
+        d->images->find(c, f, x.images);
     d->kernel(out, block_of(x.axis));
     str_printf(out, " %s(", name);
     print_params(&x, out, &body);

@@ -14,6 +14,19 @@ typedef struct {
     int64_t along[3], threads;
 } ClikeBlock;
 
+/* Parameters of a kernel that are images of a buffer: "p4x32_1" for b1, by texels of four numbers
+ * of 32 bits, of which each access is one. */
+typedef struct {
+    uint32_t lanes, bits;
+} ClikeTexel;
+
+typedef struct {
+    const char *type;                              /* before such a name */
+    void (*find)(Ctx *c, const Func *f, Map *out); /* buffer's id -> ClikeTexel */
+    /* A texel as a value of that type. */
+    void (*read)(Ctx *c, StrBuf *s, DType t, const char *image, const char *at);
+} ClikeImages;
+
 typedef struct ClikeDialect {
     const char *name;
     /* Spelling of a scalar type in registers and in memory; NULL: the language has none. */
@@ -60,11 +73,12 @@ typedef struct ClikeDialect {
     const char *(*vector)(Ctx *c, DType t);
     const char *make[2];
     /* Numbers that make a word are one of 32 bits: compilers take vectors of them apart. */
-    bool        words;
-    const char *noalias; /* "restrict" */
-    bool        runs;    /* pointers go along with loops (running.c) */
-    const char *barrier; /* statement */
-    const char *fma;     /* function; NULL: the helper of the type */
+    bool               words;
+    const char        *noalias; /* "restrict" */
+    bool               runs;    /* pointers go along with loops (running.c) */
+    const ClikeImages *images;  /* NULL: there are none */
+    const char        *barrier; /* statement */
+    const char        *fma;     /* function; NULL: the helper of the type */
     /* Text that defines a function of the name of an instruction (clike_instruction); NULL, or it
      * gives NULL: the language has none. */
     const char *(*instruction)(IntrinId id);

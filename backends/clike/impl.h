@@ -49,6 +49,7 @@ typedef struct {
     Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
     const Running      *running;  /* pointers that go along with the loops at hand */
     const Matrices     *matrices; /* that warps have; NULL: the language has none */
+    Map                *images;   /* parameters: id -> ClikeTexel; NULL: no kernel */
     uint32_t            next_temp, next_var, next_buffer;
     bool                narrow;   /* 32 bits hold all indices */
     bool                groups;   /* four warps compute together: barriers say so */
@@ -123,6 +124,9 @@ void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 
 bool clike_is_word(const Clike *x, DType t); /* of several numbers, as one */
 void clike_wide(Clike *x, const Prim *p, StrBuf *s);
+/* The parameter that the buffer is an image as; NULL: it is none. */
+const char *clike_image(Clike *x, const Buffer *b);
+void        clike_texel(Clike *x, const Prim *p, StrBuf *s); /* a load of one */
 void clike_sum(Clike *x, const Prim *p, StrBuf *s); /* of products of words, an instruction */
 void clike_wide_store(Clike *x, const StoreData *d);
 

@@ -228,7 +228,10 @@ static void print_load(Clike *x, const Prim *p, StrBuf *s)
         str_printf(s, "%s%s", clike_buffer(x, b), clike_cell(x, b));
         return;
     }
-    str_add(s, clike_place(x, b, p->u.load.index[0]));
+    if (clike_image(x, b))
+        clike_texel(x, p, s);
+    else
+        str_add(s, clike_place(x, b, p->u.load.index[0]));
 }
 
 static void print_cast(Clike *x, const Prim *p, StrBuf *s)

@@ -28,6 +28,26 @@ static void access(Clike *x, const Buffer *b, const Idx *index, DType t, StrBuf 
                clike_place(x, b, index));
 }
 
+const char *clike_image(Clike *x, const Buffer *b)
+{
+    const ClikeTexel *t = x->images ? map_get(x->images, b->id) : NULL;
+
+    return t ? arena_printf(x->c->arena, "p%ux%u_%s", t->lanes, t->bits, clike_buffer(x, b) + 1)
+             : NULL;
+}
+
+/* "as_float4(read_imageui(p4x32_1, b1 + i0))" */
+void clike_texel(Clike *x, const Prim *p, StrBuf *s)
+{
+    const Buffer *b = p->u.load.buffer;
+    const char *at = clike_index_text(x, idx_divc(x->c->arith, p->u.load.index[0], p->dtype.lanes));
+
+    if (!x->narrow)
+        at = arena_printf(x->c->arena, "(%s)(%s)", x->d->narrow, at);
+    x->d->images->read(x->c, s, p->dtype, clike_image(x, b),
+                       arena_printf(x->c->arena, "%s + %s", clike_buffer(x, b), at));
+}
+
 bool clike_is_word(const Clike *x, DType t)
 {
     return !x->program && x->d->words && t.lanes > 1 && t.bits * t.lanes == 32;
@@ -151,6 +171,8 @@ void clike_wide(Clike *x, const Prim *p, StrBuf *s)
 {
     if (p->kind == PRIM_LOAD && !p->u.load.n) {
         str_add(s, clike_buffer(x, p->u.load.buffer));
+    } else if (p->kind == PRIM_LOAD && clike_image(x, p->u.load.buffer)) {
+        clike_texel(x, p, s);
     } else if (p->kind == PRIM_LOAD) {
         if (is_on_border(x->c, p->u.load.buffer, p->u.load.index, dtype_bytes(p->dtype)))
             access(x, p->u.load.buffer, p->u.load.index[0], p->dtype, s);

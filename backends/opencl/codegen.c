@@ -2,7 +2,6 @@
  * time (`<model>_open`), so one product runs on every OpenCL device.  f16 and bf16 are ushort in
  * memory and float when they are computed with: 1.2 promises no more. */
 #include "backends/backend.h"
-#include "backends/clike/clike.h"
 #include "backends/common/device.h"
 #include "backends/opencl/opencl.h"
 
@@ -146,7 +145,10 @@ static bool source(Ctx *c, const ClikeDialect *d, const TirModule *m, StrBuf *ou
 
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    return source(c, &dialect, m, out);
+    ClikeDialect d = dialect;
+
+    d.images = &opencl_images;
+    return source(c, &d, m, out);
 }
 
 bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out)

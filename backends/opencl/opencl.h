@@ -1,12 +1,14 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
+ *   images.c    weights that come through a texture unit
  *   opencl.c    the Backend struct
  *   aocl.c      those of Intel's FPGAs, whose compiler runs here */
 #ifndef TVMCC_BACKENDS_OPENCL_H
 #define TVMCC_BACKENDS_OPENCL_H
 
 #include "backends/backend.h"
+#include "backends/clike/clike.h"
 
 /* The program of all device functions; false with an error recorded. */
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
@@ -14,5 +16,7 @@ bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
 bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out);
 /* Device.canonical: which instructions kernels may have. */
 bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
+
+extern const ClikeImages opencl_images; /* of a dialect */
 
 #endif
