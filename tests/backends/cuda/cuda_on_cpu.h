@@ -121,8 +121,8 @@ static inline double fma(double a, double b, double c)
 }
 
 // What the threads of a warp compute together.
-static unsigned    mock_words[1024][6];
-static const void *mock_rows[1024];
+static unsigned mock_words[1024][6];
+static unsigned mock_rows[1024][4];
 
 // Copies that a thread has started, in groups: until it has waited for one there is nothing of use.
 struct MockCopies {
@@ -170,11 +170,11 @@ MOCK_TOGETHER void warp_ldmatrix(unsigned *r, const void *row, int matrices)
 {
     const unsigned lane = mock_number % 32, warp = mock_number - lane;
 
-    mock_rows[mock_number] = row;
+    if (lane < 8u * matrices) // before the others have come: what they store then is not there yet
+        __builtin_memcpy(mock_rows[mock_number], row, 16);
     mock_meet(32, "ldmatrix");
     for (int i = 0; i < matrices; i++)
-        __builtin_memcpy(r + i, (const char *)mock_rows[warp + 8 * i + lane / 4] + 4 * (lane % 4),
-                         4);
+        r[i] = mock_rows[warp + 8 * i + lane / 4][lane % 4];
     mock_meet(32, "ldmatrix");
 }
 MOCK_TOGETHER void warp_ldmatrix4(unsigned *r, const void *row)
