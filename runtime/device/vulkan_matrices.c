@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 16, MOST_MATRICES = 256 };
+enum { SIDE = 16, MOST_MATRICES = 256, MOST_SUBGROUPS = 1024 / SUBGROUP /* of a block */ };
 
 const char *const tvmrt_vk_matrix_extensions[MATRIX_EXTENSIONS] = {"VK_KHR_cooperative_matrix",
                                                                    "VK_EXT_subgroup_size_control"};
@@ -40,8 +40,9 @@ static bool has_features(Vulkan *vk)
     vk->vkGetPhysicalDeviceFeatures2(vk->physical, &features);
     vk->vkGetPhysicalDeviceProperties2(vk->physical, &properties);
     return matrices.matrices && subgroups.control && subgroups.full && sizes.least <= SUBGROUP &&
-           sizes.most >= SUBGROUP && (sizes.stages & VK_STAGE_COMPUTE) &&
-           vk->features12.has[VK_MEMORY_MODEL] && vk->features12.has[VK_SHADER_FLOAT16];
+           sizes.most >= SUBGROUP && sizes.groups >= MOST_SUBGROUPS &&
+           (sizes.stages & VK_STAGE_COMPUTE) && vk->features12.has[VK_MEMORY_MODEL] &&
+           vk->features12.has[VK_SHADER_FLOAT16];
 }
 
 static bool is_known(const VkMatrix *m)

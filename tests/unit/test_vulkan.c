@@ -64,6 +64,8 @@ static void test_structs(void)
            minSubgroupSize);
     MEMBER(VkSubgroupProperties, most, VkPhysicalDeviceSubgroupSizeControlProperties,
            maxSubgroupSize);
+    MEMBER(VkSubgroupProperties, groups, VkPhysicalDeviceSubgroupSizeControlProperties,
+           maxComputeWorkgroupSubgroups);
     MEMBER(VkSubgroupProperties, stages, VkPhysicalDeviceSubgroupSizeControlProperties,
            requiredSubgroupSizeStages);
     SIZE(VkSubgroupSize, VkPipelineShaderStageRequiredSubgroupSizeCreateInfo);
