@@ -178,7 +178,6 @@ static void print_local(Clike *x, const Stmt *s)
 
     if (print_matrices(x, b))
         return;
-
     if (b->ndim && !buffer_size(x->c, b, &elems, &origin)) {
         error_at(x->c, E_CODEGEN, s->loc, "@%s: the size of %%%s is known only at run time",
                  x->f->name, b->name);

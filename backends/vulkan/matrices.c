@@ -50,6 +50,17 @@ static bool is_multiple(Gen *g, const Idx *i, int64_t by)
     return idx_modc(g->c->arith, i, by) == idx_const(g->c->arith, 0);
 }
 
+/* That a store moves as one cell. */
+static uint32_t stored_numbers(Gen *g, const StoreData *d)
+{
+    const uint32_t lanes = d->value->dtype.lanes;
+
+    return d->buffer->dtype.bits == 16 && d->n == 1 && !d->mask && (lanes == 2 || lanes == QUAD) &&
+                   is_multiple(g, d->index[0], lanes)
+               ? lanes
+               : ALONE;
+}
+
 static bool see(void *user, const Stmt *s)
 {
     Gen             *g = user;
@@ -61,18 +72,13 @@ static bool see(void *user, const Stmt *s)
     if (s->kind != STMT_STORE)
         return true;
     const MatrixOp *op = matrix_op(g->matrices, d);
-    if (!op)
+    if (!op) {
         prim_visit(d->value, &loads);
-    if (!op)
-        note(g, d->buffer,
-             d->buffer->dtype.bits == 16 && d->n == 1 && !d->mask &&
-                     (d->value->dtype.lanes == 2 || d->value->dtype.lanes == QUAD) &&
-                     is_multiple(g, d->index[0], d->value->dtype.lanes)
-                 ? d->value->dtype.lanes
-                 : ALONE);
-    else if (op->memory &&
-             (op->kind == MATRIX_STORE || !is_multiple(g, op->first, QUAD) || op->apart % QUAD))
+        note(g, d->buffer, stored_numbers(g, d));
+    } else if (op->memory &&
+               (op->kind == MATRIX_STORE || !is_multiple(g, op->first, QUAD) || op->apart % QUAD)) {
         note(g, op->memory, ALONE);
+    }
     return true;
 }
 

@@ -242,19 +242,11 @@ static bool is_guarded_load(const Gen *g, const Prim *p)
 /* One number of a vector; NULL: it is not known so. */
 static const Prim *lane_of(Ctx *c, const Prim *p, uint16_t i)
 {
-    const Prim *arm[2];
-    const Idx  *at;
+    const Prim *arm[2], *lane;
 
     switch ((int)p->kind) {
-    case PRIM_VEC: return p->kids[i];
-    case PRIM_SPLAT: return p->kids[0];
     case PRIM_INT: return prim_num(c, dtype_lanes(p->dtype, 1), (double)p->u.i);
     case PRIM_FLOAT: return prim_num(c, dtype_lanes(p->dtype, 1), p->u.f);
-    case PRIM_LOAD:
-        if (p->u.load.mask || !p->u.load.n)
-            return NULL;
-        at = idx_addc(c->arith, p->u.load.index[0], i);
-        return prim_load(c, p->u.load.buffer, &at);
     case PRIM_SELECT:
         arm[0] = lane_of(c, p->kids[1], i);
         arm[1] = lane_of(c, p->kids[2], i);
@@ -262,7 +254,8 @@ static const Prim *lane_of(Ctx *c, const Prim *p, uint16_t i)
                    ? prim_select(c, p->kids[0], arm[0], arm[1])
                    : NULL;
     }
-    return NULL;
+    lane = prim_shuffle(c, p, 1, &i);
+    return lane->kind == PRIM_SHUFFLE ? NULL : lane;
 }
 
 static uint32_t vector(Gen *g, const Prim *p)
@@ -285,21 +278,35 @@ static uint32_t vector(Gen *g, const Prim *p)
     return emit_op(g, OpCompositeConstruct, type, p->dtype.lanes, each);
 }
 
+/* What is said of an access, behind its operands: how many words.  Vulkan's memory model has to be
+ * told that threads share memory. */
+static uint32_t access_words(const Gen *g, SpvEnum storage, uint32_t bytes, uint32_t words[2])
+{
+    if (storage == SpvPhysicalStorageBuffer) {
+        words[0] = SpvAligned, words[1] = bytes;
+        return 2;
+    }
+    words[0] = SpvNonPrivatePointer;
+    return storage == SpvWorkgroup && g->s->matrices;
+}
+
+static void put_store(Gen *g, SpvEnum storage, uint32_t at, uint32_t v, uint32_t bytes)
+{
+    uint32_t words[4] = {at, v};
+
+    spv_put(g->s, &g->code, OpStore, 2 + access_words(g, storage, bytes, words + 2), words);
+}
+
 static uint32_t load(Gen *g, const Prim *p)
 {
     const LoadData *l = &p->u.load;
     DType           d = l->buffer->dtype;
     SpvEnum         storage = storage_of(g, l->buffer);
     uint32_t        at = address(g, l->buffer, l->n, l->index), v;
-    uint32_t        words[] = {at, SpvAligned, dtype_bytes(d)};
+    uint32_t        words[3] = {at};
 
-    if (storage == SpvWorkgroup)
-        words[1] = SpvNonPrivatePointer;
     v = emit_op(g, OpLoad, spv_cell(g->s, d, storage),
-                storage == SpvPhysicalStorageBuffer         ? 3
-                : storage == SpvWorkgroup && g->s->matrices ? 2
-                                                            : 1,
-                words);
+                1 + access_words(g, storage, dtype_bytes(d), words + 1), words);
     if (d.bits >= 32 || storage == SpvFunction)
         return v;
     v = OP1(g, d.code == DT_INT ? OpSConvert : OpUConvert, spv_type(g->s, DT_U32), v);
@@ -320,10 +327,7 @@ static void store_shared(Gen *g, const StoreData *d, uint32_t v)
         uint32_t at = emit_cell(g, d->buffer, idx_addc(g->c->arith, d->index[0], i));
         if (t.bits < 32)
             one = OP1(g, OpUConvert, all == n ? spv_vector(g->s, cell, n) : cell, one);
-        if (g->s->matrices)
-            PUT(g->s, &g->code, OpStore, at, one, SpvNonPrivatePointer);
-        else
-            PUT(g->s, &g->code, OpStore, at, one);
+        put_store(g, SpvWorkgroup, at, one, 0);
     }
 }
 
@@ -345,7 +349,7 @@ void emit_store(Gen *g, const StoreData *d)
         at = vector_at(g, d->buffer, d->index, cells_type(g, all));
         if (all.bits < 32)
             v = OP1(g, OpUConvert, cells_type(g, all), v);
-        PUT(g->s, &g->code, OpStore, at, v, SpvAligned, dtype_bytes(all));
+        put_store(g, storage, at, v, dtype_bytes(all));
         return;
     }
     at = address(g, d->buffer, d->n, d->index);
@@ -354,12 +358,7 @@ void emit_store(Gen *g, const StoreData *d)
             v = emit_cast(g, v, DT_U8, t);
         v = OP1(g, OpUConvert, spv_cell(g->s, t, storage), v);
     }
-    if (storage == SpvPhysicalStorageBuffer)
-        PUT(g->s, &g->code, OpStore, at, v, SpvAligned, dtype_bytes(t));
-    else if (storage == SpvWorkgroup && g->s->matrices)
-        PUT(g->s, &g->code, OpStore, at, v, SpvNonPrivatePointer);
-    else
-        PUT(g->s, &g->code, OpStore, at, v);
+    put_store(g, storage, at, v, dtype_bytes(t));
 }
 
 uint32_t emit_cell(Gen *g, const Buffer *b, const Idx *at)

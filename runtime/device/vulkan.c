@@ -77,7 +77,6 @@ static const char *look_at(Vulkan *vk, VkHandle physical)
     vk->floats = (VkFloats){.type = VK_FLOAT_CONTROLS};
     all = (VkProperties2){.type = VK_PROPERTIES, .next = &vk->floats};
     vk->vkGetPhysicalDeviceProperties2(physical, &all);
-    vk->has_matrices = tvmrt_vk_find_matrices(vk);
     if (!vk->features12.has[VK_BUFFER_ADDRESS])
         return "the Vulkan device has no addresses of buffers (bufferDeviceAddress)";
     vk->vkGetPhysicalDeviceQueueFamilyProperties(physical, &n, families);
@@ -138,6 +137,7 @@ static bool new_device(Vulkan *vk)
         .type = VK_SUBGROUP_FEATURES, .next = &matrices, .control = 1, .full = 1};
     VkDeviceInfo info = {.type = VK_DEVICE, .next = &vk->features, .nqueues = 1, .queues = &queue};
 
+    vk->has_matrices = tvmrt_vk_find_matrices(vk); /* of this device alone */
     choose_features(vk);
     if (vk->has_matrices) {
         info.next = &subgroups;
