@@ -63,11 +63,6 @@ static const Prim *lane_of(Lanes *v, const Prim *p)
         v->lane = was;
         return p;
     }
-    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT)
-        return prim_num(v->c, dtype_lanes(p->dtype, 1),
-                        p->kind == PRIM_INT ? (double)p->u.i : p->u.f);
-    if (p->kind == PRIM_INDEX)
-        return prim_index(v->c, dtype_lanes(p->dtype, 1), p->u.index);
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = lane_of(v, p->kids[i]);
     if (!v->alike)

@@ -150,16 +150,6 @@ static bool moves(const Matrices *m, const Place *p, const Buffer *memory, const
            find_lines(m, p, at, own_numbers(row, of), row->warp, op);
 }
 
-/* A number that all cells get. */
-static const Prim *number_of(Ctx *c, const Prim *p)
-{
-    if (p->kind == PRIM_SPLAT)
-        return p->kids[0];
-    return p->kind == PRIM_FLOAT ? prim_num(c, dtype_lanes(p->dtype, 1), p->u.f)
-           : p->kind == PRIM_INT ? prim_num(c, dtype_lanes(p->dtype, 1), (double)p->u.i)
-                                 : NULL;
-}
-
 static bool factors(const Matrices *m, const Prim *p, MatrixOp *op)
 {
     op->kind = MATRIX_MULTIPLY;
@@ -193,7 +183,7 @@ static bool find_op(const Matrices *m, const Place *p, const StoreData *d, Matri
         return !from->mask && from->n == 1 && moves(m, p, from->buffer, from->index[0], op);
     }
     op->kind = MATRIX_FILL;
-    op->value = number_of(m->c, v);
+    op->value = v->kind == PRIM_SPLAT ? v->kids[0] : NULL; /* that all cells get */
     return p->together && op->value;
 }
 

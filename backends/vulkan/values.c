@@ -244,10 +244,7 @@ static const Prim *lane_of(Ctx *c, const Prim *p, uint16_t i)
 {
     const Prim *arm[2], *lane;
 
-    switch ((int)p->kind) {
-    case PRIM_INT: return prim_num(c, dtype_lanes(p->dtype, 1), (double)p->u.i);
-    case PRIM_FLOAT: return prim_num(c, dtype_lanes(p->dtype, 1), p->u.f);
-    case PRIM_SELECT:
+    if (p->kind == PRIM_SELECT) {
         arm[0] = lane_of(c, p->kids[1], i);
         arm[1] = lane_of(c, p->kids[2], i);
         return p->kids[0]->dtype.lanes == 1 && arm[0] && arm[1]

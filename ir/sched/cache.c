@@ -15,23 +15,16 @@
  * A pointwise block may share its loops inside %blk with others: its tensor's part is complete at
  * the end of %blk's body, and is saved there. */
 #include "ir/sched/impl.h"
+#include "ir/text/print_tir.h"
 #include "ir/tir/intrin.h"
 
 #include <string.h>
 
-static const char *const scopes[] = {"arena", "const",  "private", "stack",
-                                     "reg",   "shared", "local",   "frag"};
-
-const char *scope_name(Scope s)
-{
-    return scopes[s];
-}
-
 bool scope_named(Work *w, const char *name, Scope *out)
 {
-    for (uint32_t i = 0; name && i < COUNT(scopes); i++)
-        if (!strcmp(name, scopes[i]) && i != SCOPE_CONST) {
-            *out = (Scope)i;
+    for (Scope i = 0; name && i < SCOPES; i++)
+        if (!strcmp(name, scope_text(i)) && i != SCOPE_CONST) {
+            *out = i;
             return true;
         }
     return refuse(w, "scopes are arena, private, stack, reg, shared, local and frag") != NULL;
@@ -248,7 +241,7 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     if (a.in_index || !a.same_load ||
         (a.loads && !same_index(k.t->ndim, a.load, store->u.store.index)))
         return refuse(w, "'%s' reads other cells of %%%s", b.name, k.t->name);
-    if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scopes[scope]), scope))
+    if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scope_text(scope)), scope))
         return NULL;
 
     if (b.nreduce && !b.has_init)

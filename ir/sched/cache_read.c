@@ -11,6 +11,7 @@
  * cell for each of these.  Memory that a block of threads shares holds what all of its threads
  * read. */
 #include "ir/sched/impl.h"
+#include "ir/text/print_tir.h"
 
 #include <stdlib.h>
 
@@ -414,7 +415,7 @@ static bool read_in(Work *w, uint32_t loop, const Sites *blocks, const Buffer *t
     Sites in = {0};
     Read  r = {.w = w, .loop = loop, .blocks = &in, .t = t, .scope = scope};
 
-    r.name = intern_printf(w->c->strings, "%s.%s", t->name, scope_name(scope));
+    r.name = intern_printf(w->c->strings, "%s.%s", t->name, scope_text(scope));
     for (uint32_t k = 0; k < blocks->n; k++) {
         Access a = access_of(stmt_at(w, blocks->at[k]), t);
         if (!inside(w, blocks->at[k], loop))

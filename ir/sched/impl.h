@@ -220,7 +220,6 @@ bool scope_named(Work *w, const char *name, Scope *out);
  * block each; NULL: refused.  `usage`: how the step is written. */
 typedef const Func *AtLoop(Work *w, uint32_t loop, uint32_t site, Scope scope);
 const Func         *each_block_at(Work *w, AtLoop *one, const char *usage);
-const char         *scope_name(Scope s);
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ uint32_t parse_one_of(Parser *p, const char *const *words, uint32_t n, const cha
 
 static Scope parse_scope(Parser *p)
 {
-    const char *words[SCOPE_FRAG + 1];
+    const char *words[SCOPES];
     uint32_t    i;
 
     for (i = 0; i < COUNT(words); i++)

@@ -27,14 +27,14 @@ typedef struct {
     Ctx             *c;
     const WarpMatch *m;
     const LoadData  *load;
-    bool             of_a;
+    Matrix           of;
     int64_t          tile; /* of 64 rows */
 } Side;
 
 /* The loop counts tiles of that side; others have one round. */
-static bool counts(const WarpMatch *m, uint32_t i, bool of_a)
+static bool counts(const WarpMatch *m, uint32_t i, Matrix side)
 {
-    return m->tile[i]->extent->lo > 1 && m->of_a[i] == of_a;
+    return m->tile[i]->extent->lo > 1 && m->side[i] == side;
 }
 
 /* Where the cell of row or column `at` lies, `k` steps on. */
@@ -48,11 +48,11 @@ static const Idx *index_of(const Side *s, int64_t at, int64_t k)
     for (uint32_t i = 0; i < m->ntiles; i++)
         subst_bind(sub, m->tile[i]->var,
                    idx_addc(A, m->tile[i]->lo,
-                            !counts(m, i, s->of_a) ? 0
-                            : s->of_a              ? s->tile
-                                                   : at / 8));
+                            !counts(m, i, s->of) ? 0
+                            : s->of == MATRIX_A  ? s->tile
+                                                 : at / 8));
     subst_bind(sub, m->part[2]->var, idx_addc(A, m->part[2]->lo, k));
-    if (s->of_a) {
+    if (s->of == MATRIX_A) {
         subst_bind(sub, m->z, idx_addc(A, first, at / 16));
         subst_bind(sub, m->part[0]->var, idx_addc(A, m->part[0]->lo, at / 8 % 2));
         subst_bind(sub, m->y, idx_const(A, at % 8));
@@ -82,9 +82,9 @@ static bool lies_so(const Side *s, const Idx *first, int64_t rows)
     return true;
 }
 
-static const Prim *side_of(Ctx *c, const WarpMatch *m, bool of_a, int64_t tile, int64_t rows)
+static const Prim *side_of(Ctx *c, const WarpMatch *m, Matrix of, int64_t tile, int64_t rows)
 {
-    Side s = {c, m, &(of_a ? m->a : m->b)->u.load, of_a, tile};
+    Side s = {c, m, &(of == MATRIX_A ? m->a : m->b)->u.load, of, tile};
 
     if (s.load->n != 1)
         return NULL;
@@ -104,12 +104,13 @@ static const Stmt *tile_stmt(Ctx *c, const WarpMatch *m, const StoreData *store,
 
     for (uint32_t i = 0; i < m->ntiles; i++)
         subst_bind(sub, m->tile[i]->var,
-                   idx_addc(c->arith, m->tile[i]->lo, counts(m, i, true) ? tile : 0));
+                   idx_addc(c->arith, m->tile[i]->lo, counts(m, i, MATRIX_A) ? tile : 0));
     for (uint32_t i = 0; i < 2; i++)
         subst_bind(sub, m->part[i]->var, m->part[i]->lo);
     for (uint32_t d = 0; d < store->n; d++)
         at[d] = idx_subst(sub, store->index[d]);
-    const Prim *kid[3] = {side_of(c, m, true, tile, GROUP_ROWS), side_of(c, m, false, 0, 8 * units),
+    const Prim *kid[3] = {side_of(c, m, MATRIX_A, tile, GROUP_ROWS),
+                          side_of(c, m, MATRIX_B, 0, 8 * units),
                           prim_loadv(c, store->buffer, at, (uint16_t)(UNIT_NUMBERS * units), NULL)};
     return kid[0] && kid[1] ? stmt_storev(c, store->buffer, at, prim_intrin(c, m->row, kid), NULL)
                             : NULL;
@@ -121,7 +122,7 @@ const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
     VEC(const Stmt *) all = {0};
 
     for (uint32_t i = 0; i < m->ntiles; i++)
-        *(m->of_a[i] ? &tiles : &units) *= m->tile[i]->extent->lo;
+        *(m->side[i] == MATRIX_A ? &tiles : &units) *= m->tile[i]->extent->lo;
     for (int64_t tile = 0; tile < tiles; tile++) {
         const Stmt *s = tile_stmt(c, m, store, tile, units);
         if (!s)

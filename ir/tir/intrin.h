@@ -113,7 +113,7 @@ typedef struct {
     const Intrin   *row;
     uint32_t        ntiles;
     const LoopData *tile[INTRIN_AXES], *part[3];
-    bool            of_a[INTRIN_AXES]; /* a tile of other rows, not of other columns */
+    Matrix          side[INTRIN_AXES]; /* a tile of other rows (a) or of other columns (b) */
     const Atom     *x, *y;             /* threadIdx.x, threadIdx.y: a warp's */
     const Atom     *z;                 /* threadIdx.z, of which four are a group; or NULL */
     const Prim     *a, *b;             /* loads of shared memory */

@@ -36,7 +36,8 @@ typedef enum {
     SCOPE_REG,     /* registers: only constant indices after unroll, then promoted to variables */
     SCOPE_SHARED,  /* GPU block */
     SCOPE_LOCAL,   /* GPU thread */
-    SCOPE_FRAG     /* matrices of a warp, whose parts no thread sees: backends/common/matrices.h */
+    SCOPE_FRAG,    /* matrices of a warp, whose parts no thread sees: backends/common/matrices.h */
+    SCOPES
 } Scope;
 
 /* A buffer's pointer addresses cell 0 of the interior; legal read indices of dimension i run from

@@ -71,9 +71,11 @@ static bool find_factors(Ctx *c, const StoreData *store, const Prim **a, const P
 }
 
 /* Rows depend on y and the first part's loop alone, columns on x and the second's. */
-static bool is_side(const WarpMatch *m, const Prim *p, bool of_a)
+static bool is_side(const WarpMatch *m, const Prim *p, Matrix of)
 {
-    return !uses(p, of_a ? m->x : m->y) && !(m->part[of_a] && uses(p, m->part[of_a]->var));
+    const LoopData *other = m->part[of == MATRIX_A];
+
+    return !uses(p, of == MATRIX_A ? m->x : m->y) && !(other && uses(p, other->var));
 }
 
 static bool is_loop_of(const LoopData *l, LoopKind kind, int64_t rounds)
@@ -108,9 +110,9 @@ static bool find_tiles(WarpMatch *m, const StoreData *store, const LoopData *con
 
         for (uint32_t d = 0; d < store->n; d++)
             result = result || idx_uses(store->index[d], l->var);
-        m->of_a[i] = uses(m->a, l->var);
+        m->side[i] = uses(m->a, l->var) ? MATRIX_A : MATRIX_B;
         if (l->kind != LOOP_SPATIAL || !idx_is_const(l->extent, &extent) ||
-            (extent > 1 && (!result || m->of_a[i] == uses(m->b, l->var))))
+            (extent > 1 && (!result || (m->side[i] == MATRIX_A) == uses(m->b, l->var))))
             return false;
     }
     return true;
@@ -188,13 +190,14 @@ static bool is_group(Ctx *c, const WarpMatch *m, const LoopData *z, const StoreD
         uses(m->b, z->var))
         return false;
     for (uint32_t i = 0; i < m->ntiles; i++) {
+        const bool rows = m->side[i] == MATRIX_A;
         idx_is_const(m->tile[i]->extent, &extent);
         if (extent > 1 &&
-            ((m->of_a[i] ? tiles : units) > 1 || !is_first(m->tile[i]) ||
-             !intrin_step(c, &to, m->tile[i]->var, &step) || (!m->of_a[i] && step != UNIT_NUMBERS)))
+            ((rows ? tiles : units) > 1 || !is_first(m->tile[i]) ||
+             !intrin_step(c, &to, m->tile[i]->var, &step) || (!rows && step != UNIT_NUMBERS)))
             return false;
-        tiles *= m->of_a[i] ? extent : 1;
-        units *= m->of_a[i] ? 1 : extent;
+        tiles *= rows ? extent : 1;
+        units *= rows ? 1 : extent;
     }
     return units <= GROUP_UNITS;
 }
@@ -227,12 +230,12 @@ bool warp_match(Ctx *c, const char *text, const LoopData *const thread[3], uint3
             return false;
     if (!find_factors(c, store, &out->a, &out->b))
         return false;
-    if (!is_side(out, out->a, true) || !is_side(out, out->b, false)) {
+    if (!is_side(out, out->a, MATRIX_A) || !is_side(out, out->b, MATRIX_B)) {
         const Prim *b = out->a;
         out->a = out->b;
         out->b = b;
     }
-    return is_side(out, out->a, true) && is_side(out, out->b, false) &&
+    return is_side(out, out->a, MATRIX_A) && is_side(out, out->b, MATRIX_B) &&
            dtype_eq(out->a->dtype, row->operand[0].dtype) &&
            dtype_eq(out->b->dtype, row->operand[1].dtype) &&
            side_by_side(c, out->a, out->part[2], loaded_cells(row, MATRIX_A)) &&
@@ -256,22 +259,22 @@ static int64_t rounds(const LoopData *l)
     return l->extent->lo;
 }
 
-static int64_t tiles_of(const WarpMatch *m, bool of_a)
+static int64_t tiles_of(const WarpMatch *m, Matrix of)
 {
     int64_t n = 1;
 
     for (uint32_t i = 0; i < m->ntiles; i++)
-        n *= m->of_a[i] == of_a ? rounds(m->tile[i]) : 1;
+        n *= m->side[i] == of ? rounds(m->tile[i]) : 1;
     return n;
 }
 
 /* The number of the tile at hand among those of a side. */
-static int64_t tile_at(const Write *w, bool of_a)
+static int64_t tile_at(const Write *w, Matrix of)
 {
     int64_t n = 0;
 
     for (uint32_t i = 0; i < w->m->ntiles; i++)
-        if (w->m->of_a[i] == of_a)
+        if (w->m->side[i] == of)
             n = n * rounds(w->m->tile[i]) + w->at[i];
     return n;
 }
@@ -417,7 +420,7 @@ static void load_part(Write *w, const Buffer *to, Matrix of)
 {
     Ctx           *c = w->c;
     const Intrin  *row = w->m->row;
-    const int64_t  first = part_numbers(row, of) * tile_at(w, of == MATRIX_A);
+    const int64_t  first = part_numbers(row, of) * tile_at(w, of);
     const uint32_t pieces = warp_pieces(row->warp, of);
 
     if (row->warp->ldmatrix) {
@@ -447,17 +450,18 @@ static void multiply_tile(Write *w, const Buffer *a, const Buffer *b, const Stor
     const Intrin  *row = w->m->row;
     const uint16_t na = part_numbers(row, MATRIX_A), nb = part_numbers(row, MATRIX_B);
     const Prim    *kid[3] = {
-        words_at(c, a, na * tile_at(w, true), na), words_at(c, b, nb * tile_at(w, false), nb),
+        words_at(c, a, na * tile_at(w, MATRIX_A), na),
+        words_at(c, b, nb * tile_at(w, MATRIX_B), nb),
         prim_loadv(c, store->buffer, at, (uint16_t)warp_pieces(row->warp, MATRIX_C), NULL)};
     vec_push(c->scratch, &w->out,
              stmt_storev(c, store->buffer, at, prim_intrin(c, row, kid), NULL));
 }
 
-/* The next tile of a side, or of both (-1); false: that was the last one. */
-static bool next_tile(Write *w, int side)
+/* The next tile of a side, or of the result, of both; false: that was the last one. */
+static bool next_tile(Write *w, Matrix side)
 {
     for (uint32_t i = w->m->ntiles; i-- > 0;) {
-        if (side >= 0 && w->m->of_a[i] != (side == 1))
+        if (side != MATRIX_C && w->m->side[i] != side)
             continue;
         if (++w->at[i] < rounds(w->m->tile[i]))
             return true;
@@ -470,8 +474,7 @@ static const Buffer *part_buffer(const Write *w, Matrix of)
 {
     Ctx          *c = w->c;
     const Buffer *from = operand(w->m, of)->u.load.buffer;
-    const Idx    *n =
-        idx_const(c->arith, part_numbers(w->m->row, of) * tiles_of(w->m, of == MATRIX_A));
+    const Idx    *n = idx_const(c->arith, part_numbers(w->m->row, of) * tiles_of(w->m, of));
 
     return buffer_new(c, intern_printf(c->strings, "%s.part", from->name),
                       w->m->row->warp->ldmatrix ? DT_U32 : from->dtype,
@@ -488,12 +491,12 @@ const Stmt *warp_stmt(Ctx *c, const WarpMatch *m, const StoreData *store)
 
     do
         load_part(&w, a, MATRIX_A);
-    while (next_tile(&w, 1));
+    while (next_tile(&w, MATRIX_A));
     do
         load_part(&w, b, MATRIX_B);
-    while (next_tile(&w, 0));
+    while (next_tile(&w, MATRIX_B));
     do
         multiply_tile(&w, a, b, store);
-    while (next_tile(&w, -1));
+    while (next_tile(&w, MATRIX_C));
     return w.bad ? NULL : stmt_alloc(c, a, stmt_alloc(c, b, stmt_seq(c, w.out.n, w.out.at)));
 }
