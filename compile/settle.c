@@ -158,6 +158,11 @@ void compile_settle(Diags *d, Arena *a, CompileOptions *o)
     o->cache = compile_cache(d, a, o);
 }
 
+static const char *float_word(DType t)
+{
+    return t.bits != 16 ? "float32" : t.code == DT_BFLOAT ? "bfloat16" : "float16";
+}
+
 /* Products of 16 bits: what was said about them, together. */
 static bool settle_mixed(Diags *d, Arena *a, CompileOptions *o)
 {
@@ -165,6 +170,11 @@ static bool settle_mixed(Diags *d, Arena *a, CompileOptions *o)
 
     if (!o->mixed && !o->mixed_type.bits && !o->mixed_sum.bits)
         return true;
+    if (!o->mixed && o->mixed_type.bits == 32 && !o->mixed_sum.bits) {
+        x->type = DT_F32; /* also where the model has 16 bits */
+        o->passes.mixed = x;
+        return true;
+    }
     if (!o->mixed) {
         diag_error(d, E_USAGE, NO_LOC,
                    "the types of mixed precision are given, but not that it is used");
@@ -178,12 +188,7 @@ static bool settle_mixed(Diags *d, Arena *a, CompileOptions *o)
     x->narrow_sums = o->mixed_sum.bits == 16;
     if (!dtype_is_half(x->type) || (x->narrow_sums && !dtype_eq(x->type, o->mixed_sum))) {
         diag_error(d, E_USAGE, NO_LOC, "mixed precision computes with %s and sums in %s",
-                   x->type.bits == 32          ? "float32"
-                   : x->type.code == DT_BFLOAT ? "bfloat16"
-                                               : "float16",
-                   o->mixed_sum.bits == 32          ? "float32"
-                   : o->mixed_sum.code == DT_BFLOAT ? "bfloat16"
-                                                    : "float16");
+                   float_word(x->type), float_word(o->mixed_sum));
         diag_hint(d, "sums are float32 or of the type that is computed with, float16 or bfloat16");
         return false;
     }

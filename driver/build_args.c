@@ -273,6 +273,9 @@ static void add_passes(Args *x)
         LOWER(m->layout, "layout", "--layout=", m->layout.text);
     if (m->precision.mixed.given)
         LOWER(m->precision.mixed, "mixed", "--mixed-precision=", join(x, &m->precision.mixed));
+    if (m->precision.calculation.given)
+        LOWER(m->precision.calculation, "calculation",
+              "--mixed-precision-calculation-type=", m->precision.calculation.text);
     if (m->precision.accumulate.given)
         LOWER(m->precision.accumulate, "accumulate",
               "--mixed-precision-accumulate=", m->precision.accumulate.text);

@@ -14,7 +14,8 @@ typedef struct {
 
 int relay_bid(const char *path, Bytes file)
 {
-    static const char *const first[] = {"fn @", "const @", "outputs \"", "type ", "dim ", "//"};
+    static const char *const first[] = {"fn @",  "const @", "outputs \"", "products ",
+                                        "type ", "dim ",    "//"};
     size_t                   i = 0;
 
     if (str_ends(path, ".relay"))

@@ -264,6 +264,8 @@ struct Module {
     const char *const *output_names;
     const ModuleIO    *in_info, *out_info; /* for all parameters and results of main, or NULL */
     Sha256             sha;                /* of the model file, zero if none */
+    DType              products; /* the 16 bits that all products had before they became f32 (pass
+                                    widen_half); bits 0: they had not */
 };
 const Module *module_new(Ctx *c, const Module *like, uint32_t n, const GlobalDef *funcs);
 const Expr   *module_func(const Module *m, const char *name); /* NULL if absent */

@@ -198,6 +198,8 @@ static bool parse_decl(Parser *p)
         return parse_adt(p);
     if (rp_accept_word(p, "source"))
         return rp_sha(p, &p->sha);
+    if (rp_accept_word(p, "products"))
+        return rp_dtype(p, &p->products);
     if (rp_accept_word(p, "outputs")) {
         do {
             const char *s = rp_string(p);
@@ -208,7 +210,8 @@ static bool parse_decl(Parser *p)
         } while (rp_accept(p, ","));
         return true;
     }
-    return FAIL(p, "expected fn, const, dim, type, outputs or source, found %s", rp_found(p));
+    return FAIL(p, "expected fn, const, dim, type, outputs, products or source, found %s",
+                rp_found(p));
 }
 
 /* ---- the side file -------------------------------------------------------------------------- */
@@ -289,5 +292,6 @@ const Module *relay_parse(Ctx *c, const char *file, Bytes text, Bytes consts)
     m->output_names = p.outputs.n ? DUP_ARRAY(c->arena, p.outputs.at, p.outputs.n) : NULL;
     m->file = p.file;
     m->sha = p.sha;
+    m->products = p.products;
     return m;
 }

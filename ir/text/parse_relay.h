@@ -32,6 +32,7 @@ typedef struct {
     VEC(const Adt *) adt_list;
     VEC(const char *) outputs;
     Sha256 sha;
+    DType  products;
 } Parser;
 
 typedef VEC(const Type *) TypeVec;

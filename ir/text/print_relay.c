@@ -600,6 +600,8 @@ void relay_print(Ctx *c, const Module *m, RelayPrint how, StrBuf *out)
         sha256_hex(m->sha, hex);
         str_printf(out, "source sha256:%s\n", hex);
     }
+    if (m->products.bits)
+        str_printf(out, "products %s\n", dtype_text(c, m->products));
     for (uint32_t i = 0; i < m->noutputs; i++) {
         str_add(out, i ? ", " : "outputs ");
         print_quoted(out, m->output_names[i]);

@@ -22,6 +22,9 @@ bool static_but_first(const Expr *e); /* a tensor whose dimensions are numbers, 
 #define ATTRS_NEW(c, T) ((T *)attrs_new((c), &attrs_##T))
 #define ATTRS_COPY(c, T, e) ((T *)arena_dup((c)->arena, (e)->u.attrs, sizeof(T)))
 
+/* A call of an operator that mixed.def has as a product or attention. */
+bool mixed_is_product(const Expr *call);
+
 /* fold_constant, but calls of the operator `keep` stay as they are. */
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 

@@ -17,8 +17,13 @@
  * Weights are rounded at compile time.  With --mixed-precision-accumulate=float16 the sums of
  * products are of 16 bits, too, but not those of attention.
  *
+ * A model whose products all take 16 bits already (widen_half made them f32) is treated so where
+ * the target has instructions of warps for them; --mixed-precision-calculation-type=float32 keeps
+ * f32.
+ *
  * Cost: a walk and a rewrite.  PRODUCT, FOLLOW and MOVE are the roles of TVM's ToMixedPrecision. */
 #include "passes/graph/graph.h"
+#include "schedules/schedules.h"
 
 #include <string.h>
 
@@ -57,6 +62,11 @@ static Role role_of(const char *op)
 static bool is_product(Role r)
 {
     return r == PRODUCT || r == ATTENTION;
+}
+
+bool mixed_is_product(const Expr *call)
+{
+    return call_op(call) && is_product(role_of(call_op(call)->text));
 }
 
 /* May the command line name it? */
@@ -100,8 +110,7 @@ static bool is_tensor_of(const Expr *e, DType t)
 /* A product that takes 16 bits. */
 static bool is_taken(const MixedPrecision *x, const Expr *e)
 {
-    if (!call_op(e) || !is_product(role_of(call_op(e)->text)) || !is_tensor_of(e, DT_F32) ||
-        !is_named(x, call_op(e)->text))
+    if (!mixed_is_product(e) || !is_tensor_of(e, DT_F32) || !is_named(x, call_op(e)->text))
         return false;
     for (uint32_t i = 0; i < (role_of(call_op(e)->text) == ATTENTION ? 3 : 2); i++)
         if (!is_tensor_of(call_arg(e, i), DT_F32))
@@ -202,9 +211,8 @@ static const Expr *norm(Ctx *c, const State *s, const Expr *was, const Expr *e)
 }
 
 /* Operands that are 16 bits wide in memory have a cast for this reader alone. */
-static const Expr *follow(Ctx *c, const Expr *e, uint32_t nnarrow)
+static const Expr *follow(Ctx *c, DType t, const Expr *e, uint32_t nnarrow)
 {
-    const DType  t = c->choices.mixed->type;
     uint32_t     n = call_nargs(e);
     const Expr **args = NEW_ARRAY(c->scratch, const Expr *, n + 1), *now;
 
@@ -231,9 +239,8 @@ static const Expr *narrow_fields(Ctx *c, const Expr *x, DType t)
     return expr_tuple(c, x->nkids, fields, x->loc);
 }
 
-static const Expr *move(Ctx *c, const Expr *e)
+static const Expr *move(Ctx *c, DType t, const Expr *e)
 {
-    const DType t = c->choices.mixed->type;
     const Expr *x = call_arg(e, 0), *narrow;
 
     if (call_nargs(e) != 1)
@@ -264,8 +271,8 @@ static const Expr *mix(Ctx *c, void *user, const Expr *was, const Expr *now)
     case PRODUCT:
     case ATTENTION: return now;
     case NORM: return n == call_nargs(now) ? norm(c, s, was, now) : now;
-    case FOLLOW: return n == call_nargs(now) ? follow(c, now, narrow) : now;
-    case MOVE: return move(c, now);
+    case FOLLOW: return n == call_nargs(now) ? follow(c, s->x->type, now, narrow) : now;
+    case MOVE: return move(c, s->x->type, now);
     }
     return now;
 }
@@ -300,12 +307,28 @@ static void find_readers(Ctx *c, State *s, const Expr *func)
     }
 }
 
+/* What was asked for, or the model's own 16 bits where warps multiply such numbers; NULL: f32. */
+static const MixedPrecision *mixed_of(Ctx *c, const Module *m, MixedPrecision *own)
+{
+    const MixedPrecision *x = c->choices.mixed;
+    const DType           t = m->products;
+
+    if (x)
+        return dtype_is_half(x->type) ? x : NULL;
+    *own = (MixedPrecision){.type = t};
+    return t.bits && c->target && gpu_steps(c, t, t, DT_F32) ? own : NULL;
+}
+
 const Module *to_mixed_precision(Ctx *c, const Module *m)
 {
-    State s = {c->choices.mixed, count_uses(c, m), map_new(c->scratch), map_new(c->scratch)};
+    MixedPrecision own;
+    State          s = {.x = mixed_of(c, m, &own)};
 
     if (!s.x)
         return m;
+    s.uses = count_uses(c, m);
+    s.readers = map_new(c->scratch);
+    s.rounded = map_new(c->scratch);
     for (uint32_t i = 0; i < m->nfuncs; i++)
         find_readers(c, &s, m->funcs[i].func);
     const Module *now = module_rewrite(c, m, mix, &s);

@@ -9,6 +9,9 @@
  * operators that name a type themselves (cast, full, ..) see are in 16 bits.  Results differ from
  * those rounded after every operator by less than these differ from the exact ones.
  *
+ * Where all products of a model are of one such type, the module says so: to_mixed_precision gives
+ * them to a target that multiplies 16 bits by instructions of warps as they were.
+ *
  * The weights become f32 by constant folding; the driver stores them in the model's type again
  * (passes/lower/narrow.c), so they take the memory they had. */
 #include "passes/graph/graph.h"
@@ -94,7 +97,35 @@ static const Expr *widen_call(Ctx *c, void *user, const Expr *was, const Expr *n
     return narrowed(c, expr_call(c, call_op(now), n, args, now->u.attrs, now->loc), was->type);
 }
 
+/* The 16 bits that all products of the model take; bits 0: there is none, or another type. */
+static DType products_type(Ctx *c, const Module *m)
+{
+    DType t = {0};
+
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+        for (uint32_t k = 0; k < list.n; k++) {
+            if (!mixed_is_product(list.at[k]))
+                continue;
+            for (uint32_t a = 0; a < 2; a++) {
+                const Type *of = call_arg(list.at[k], a)->type;
+                if (!is_half(of) || (t.bits && !dtype_eq(t, of->dtype)))
+                    return (DType){0};
+                t = of->dtype;
+            }
+        }
+    }
+    return t;
+}
+
 const Module *widen_half(Ctx *c, const Module *m)
 {
-    return module_rewrite(c, m, widen_call, NULL);
+    const DType   products = products_type(c, m);
+    const Module *now = module_rewrite(c, m, widen_call, NULL);
+
+    if (!now || !products.bits)
+        return now;
+    Module *marked = arena_dup(c->arena, now, sizeof *now);
+    marked->products = products;
+    return marked;
 }
