@@ -139,11 +139,8 @@ static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin
     const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
     if (shared && x->in_given) {
-        int64_t at = b->place ? shared_offset(b) : round_up(x->given, buffer_border(b));
         str_printf(x->out, "%s *const %s = (%s *)(%s + %lld);\n", type, name, type, x->d->given,
-                   (long long)(at + origin * dtype_bytes(b->dtype)));
-        elems = (elems * dtype_bytes(b->dtype) + SHARED_BORDER - 1) / SHARED_BORDER;
-        x->given = at + elems * SHARED_BORDER;
+                   (long long)(shared_at(x->c, b, &x->given) + origin * dtype_bytes(b->dtype)));
         return;
     }
     if (origin)

@@ -37,7 +37,7 @@ typedef struct {
     Map                *temps;    /* prim id -> name, within one statement */
     Map                *uses;     /* prim id -> count, within one statement */
     bool                in_given; /* all shared arrays lie in ClikeDialect.given .. */
-    int64_t             given;  /* .. and how many bytes of it have gone to those without places */
+    int64_t             given;  /* .. and how many bytes of it have been given */
     PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
     Map                *bits;   /* prim id -> its place in `shared` + 1 */
     Map                *sure;   /* prim id -> set of shared values that are computed when it is */

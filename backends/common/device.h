@@ -44,7 +44,8 @@ void  device_jit_free(Jit *j);
 #define NVIDIA_LIMITS                                                                              \
     .kind = TVMCC_DEVICE_CUDA, .title = "CUDA", .packages = "nvidia-driver, of Debian's non-free", \
     .options = "", .threads = 256, .most_threads = 1024, .one_warp = true,                         \
-    .most_blocks = {INT32_MAX, 65535, 65535}, .most_args = 512, .models = (const DeviceModel[])    \
+    .most_blocks = {INT32_MAX, 65535, 65535}, .most_args = 512, .shared = nvidia_shared,           \
+    .most_shared = 227 * 1024, .models = (const DeviceModel[])                                     \
     {                                                                                              \
         {NULL, 48 * 1024, 128, 32}, {0}                                                            \
     }
@@ -58,6 +59,21 @@ const char *device_least_arch(Ctx *c, const Target *t);
 /* One more, once, in order; false with E_TARGET recorded: too many. */
 typedef bool ArchOrderFn(const char *a, const char *b);
 bool         device_add_arch(Ctx *c, Target *t, const char *arch, ArchOrderFn *comes_before);
+
+/* ---- nvidia.c: sm_80 for machine code, compute_80 for PTX ----------------------------------------- */
+
+/* 90 of "sm_90a", and the rest; 0: it is no architecture. */
+uint32_t nvidia_number(const char *arch, const char **rest);
+bool     nvidia_is_ptx(const char *arch);
+/* The later one first; letters stand for what only that very GPU has; PTX last. */
+bool nvidia_comes_before(const char *a, const char *b);
+/* Of those of a target: all of them run what is compiled for the lowest. */
+uint32_t nvidia_least(Ctx *c, const Target *t);
+/* Instructions of four warps (wgmma) are of GPUs of that very generation: all code is for these. */
+bool nvidia_groups(Ctx *c, const Target *t);
+/* Device.shared: bytes of shared memory that a launch may ask for; kernels declare that many. */
+uint32_t nvidia_shared(Ctx *c, const Target *t, bool most);
+enum { NVIDIA_DECLARED = 48 * 1024 };
 
 /* ---- native_gpu.c -------------------------------------------------------------------------------- */
 

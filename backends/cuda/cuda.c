@@ -6,8 +6,6 @@ static const Device cuda = {
     NVIDIA_LIMITS,
     .word = cuda_word,
     .words = cuda_words,
-    .most_shared = 227 * 1024,
-    .shared = cuda_shared,
     .canonical = cuda_canonical,
     .source = cuda_source,
     .images = cuda_images,

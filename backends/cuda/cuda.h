@@ -16,8 +16,6 @@
 extern const char *const cuda_words[];
 bool                     cuda_word(Ctx *c, Target *t, const char *name, const char *value);
 bool                     cuda_canonical(Ctx *c, Target *t, StrBuf *text);
-uint32_t                 cuda_shared(Ctx *c, const Target *t, bool most); /* Device.shared */
-bool                     cuda_is_ptx(const char *arch);
 
 /* ---- warp.c ------------------------------------------------------------------------------------- */
 
@@ -27,9 +25,6 @@ const char *cuda_instruction(IntrinId id);
 uint32_t    cuda_first(IntrinId id);
 /* ... of one of four warps, which sm_90a alone has, for so many units of columns. */
 void cuda_group(Ctx *c, const Intrin *row, uint32_t units, StrBuf *out);
-
-/* What a kernel's text may declare of shared memory. */
-enum { CUDA_DECLARED_SHARED = 48 * 1024 };
 
 /* ---- codegen.c ---------------------------------------------------------------------------------- */
 

@@ -149,7 +149,7 @@ static void know_version(Ctx *c, CudaCompiler *k)
 static bool compile_by_library(const NvrtcCalls *n, Arena *a, const char *arch, const char *text,
                                Bytes *out, const char **log)
 {
-    const bool  ptx = cuda_is_ptx(arch);
+    const bool  ptx = nvidia_is_ptx(arch);
     const char *words[COUNT(options) + 1];
     void       *program = NULL;
     size_t      bytes = 0;
@@ -193,7 +193,7 @@ static bool compile_by_program(const char *nvcc, Arena *a, const char *arch, con
                                Bytes *out, const char **log)
 {
     const char *words[] = {nvcc,
-                           cuda_is_ptx(arch) ? "-ptx" : "-cubin",
+                           nvidia_is_ptx(arch) ? "-ptx" : "-cubin",
                            arena_printf(a, "-arch=%s", arch),
                            options[0],
                            options[1],
@@ -290,7 +290,7 @@ static bool text(Ctx *c, const void *user, const Target *t, const Func *f, StrBu
 static bool is_text(const void *user, const char *arch)
 {
     (void)user;
-    return cuda_is_ptx(arch);
+    return nvidia_is_ptx(arch);
 }
 
 bool cuda_images(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,

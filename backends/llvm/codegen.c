@@ -310,8 +310,7 @@ static void gen_alloc(Gen *g, const Stmt *s)
     if (b->ndim)
         type = LLVMArrayType2(type, (uint64_t)(elems > 0 ? gen_room(g, b, elems) : 1));
     p = b->scope != SCOPE_SHARED ? gen_alloca(g, type, align, b->name ? b->name : "")
-        : b->place               ? gen_placed(g, b)
-                                 : gen_shared(g, type, b->name ? b->name : "");
+                                 : gen_shared(g, b, type);
     at = gen_int(g, g->size, origin);
     if (origin)
         p = LLVMBuildGEP2(g->b, gen_mem_type(g, t), p, &at, 1, "");

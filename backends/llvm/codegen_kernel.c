@@ -112,7 +112,7 @@ void gen_barrier(Gen *g)
         gen_intrinsic_of(g, "llvm.nvvm.barrier0", 0, NULL, 0, NULL);
 }
 
-LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name)
+static LLVMValueRef shared_array(Gen *g, LLVMTypeRef type, const char *name)
 {
     LLVMValueRef v = LLVMAddGlobalInAddressSpace(g->mod, type, name, SPACE_SHARED);
 
@@ -122,10 +122,11 @@ LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name)
     return v;
 }
 
-LLVMValueRef gen_placed(Gen *g, const Buffer *b)
+LLVMValueRef gen_shared(Gen *g, const Buffer *b, LLVMTypeRef type)
 {
-    LLVMValueRef at = gen_int(g, g->size, shared_offset(b));
-
+    if (!g->shared)
+        return shared_array(g, type, b->name ? b->name : "");
+    LLVMValueRef at = gen_int(g, g->size, shared_at(g->c, b, &g->shared_bytes));
     return LLVMBuildGEP2(g->b, g->i8, g->shared, &at, 1, "");
 }
 
@@ -137,17 +138,25 @@ static bool find_place(void *user, const Stmt *s)
     return !*found;
 }
 
-/* What all buffers with places lie in. */
-static void placed_memory(Gen *g, const Func *f)
+/* What all shared buffers lie in: where they have places, and where NVIDIA's kernel needs more than
+ * it may declare and its launch gives it memory. */
+static void block_memory(Gen *g, const Func *f)
 {
-    bool found = false;
+    const int64_t bytes = func_shared_bytes(g->c, f);
+    const bool    given = g->arch == ARCH_NVPTX && bytes > NVIDIA_DECLARED;
+    bool          found = given;
 
     g->shared = NULL;
+    g->shared_bytes = 0;
     stmt_visit(f->body, &(TirVisit){.user = &found, .enter = find_place});
     if (!found)
         return;
-    g->shared =
-        gen_shared(g, LLVMArrayType2(g->i8, (uint64_t)func_shared_bytes(g->c, f)), "block_memory");
+    g->shared = shared_array(g, LLVMArrayType2(g->i8, given ? 0 : (uint64_t)bytes),
+                             given ? "given_memory" : "block_memory");
+    if (given) {
+        LLVMSetInitializer(g->shared, NULL);
+        LLVMSetLinkage(g->shared, LLVMExternalLinkage);
+    }
     LLVMSetAlignment(g->shared, (unsigned)func_shared_border(f));
 }
 
@@ -287,7 +296,7 @@ bool gen_kernel(Gen *g, const Func *f)
     f = plain_wide(g->c, plain_loads(g->c, f, has_vector, NULL), has_vector, NULL);
     g->narrow = !func_dims(f) && func_index_fits(f);
     func_axes(g->c, f, g->axis);
-    placed_memory(g, f);
+    block_memory(g, f);
     declare_kernel(g, f);
     gen_begin(g, g->fn, f->name);
     for (uint32_t i = 0; i < f->nparams; i++) {

@@ -164,11 +164,12 @@ typedef struct Gen {
     Map              *atoms;  /* atom id -> value, in the width of its range */
     Map              *depths; /* atom id -> number of loops around it */
     uint32_t          depth;
-    GenMemo           block;   /* indices and addresses without loads */
-    GenMemo           stmt;    /* prims, and indices that load */
-    LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
-    LLVMValueRef      nowhere; /* zeros to load from instead */
-    LLVMValueRef      shared;  /* memory of a block, where buffers have places in it */
+    GenMemo           block;        /* indices and addresses without loads */
+    GenMemo           stmt;         /* prims, and indices that load */
+    LLVMValueRef      mask;         /* lanes that may load (arms of a vector select); NULL: all */
+    LLVMValueRef      nowhere;      /* zeros to load from instead */
+    LLVMValueRef      shared;       /* memory of a block, where all its buffers lie in one, .. */
+    int64_t           shared_bytes; /* .. and what they have had of it */
     const Prim *step; /* the store at hand makes this step of a reduction: an extremum, a sum in a
                          register */
     const StoreData *begun;  /* the sum whose step was the first of a round; NULL: none yet */
@@ -330,8 +331,7 @@ void gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
 /* Metadata of a loop: to be unrolled by its rounds, or not; NULL: LLVM decides. */
 LLVMValueRef gen_kernel_loop(Gen *g, const Stmt *s);
 void         gen_barrier(Gen *g);
-LLVMValueRef gen_shared(Gen *g, LLVMTypeRef type, const char *name);
-LLVMValueRef gen_placed(Gen *g, const Buffer *b); /* one with a place in the block's memory */
+LLVMValueRef gen_shared(Gen *g, const Buffer *b, LLVMTypeRef type);
 
 /* ---- codegen_transpose.c ------------------------------------------------------------------------- */
 

@@ -8,28 +8,9 @@
 #include "backends/common/device.h"
 #include "backends/llvm/llvm.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST = 60, MOST = 90 }; /* sm_60 has all that kernels ask for; LLVM 19 knows sm_90a */
-
-/* 90 of "sm_90a", and the rest; 0: it is no GPU. */
-static uint32_t number_of(const char *gpu, const char **rest)
-{
-    char         *end = NULL;
-    unsigned long n = str_starts(gpu, "sm_") ? strtoul(gpu + 3, &end, 10) : 0;
-
-    *rest = end ? end : "";
-    return n < 1000 ? (uint32_t)n : 0;
-}
-
-static bool comes_before(const char *a, const char *b)
-{
-    const char *ra, *rb;
-    uint32_t    na = number_of(a, &ra), nb = number_of(b, &rb);
-
-    return na != nb ? na > nb : strcmp(ra, rb) > 0;
-}
 
 static bool word(Ctx *c, Target *t, const char *name, const char *value)
 {
@@ -40,15 +21,15 @@ static bool word(Ctx *c, Target *t, const char *name, const char *value)
     if (!strcmp(value, "native")) {
         if (!(value = device_native_nvidia(c)))
             return false;
-        if (number_of(value, &rest) > MOST)
+        if (nvidia_number(value, &rest) > MOST)
             value = intern_printf(c->strings, "sm_%u", MOST);
     }
-    uint32_t n = number_of(value, &rest);
+    uint32_t n = nvidia_number(value, &rest);
 
     for (size_t i = 0; i < COUNT(known); i++)
         ok = ok || known[i] == n;
-    if (ok && (!*rest || (n == MOST && !strcmp(rest, "a"))))
-        return device_add_arch(c, t, value, comes_before);
+    if (ok && !nvidia_is_ptx(value) && (!*rest || (n == MOST && !strcmp(rest, "a"))))
+        return device_add_arch(c, t, value, nvidia_comes_before);
     error_at(c, E_TARGET, NO_LOC, "'%s=%s' is no GPU that LLVM makes PTX for", name, value);
     diag_hint(c->diags, "sm_%u to sm_%ua; PTX of sm_%u runs on later ones, too", LEAST, MOST, MOST);
     return false;
@@ -56,14 +37,14 @@ static bool word(Ctx *c, Target *t, const char *name, const char *value)
 
 static bool canonical(Ctx *c, Target *t, StrBuf *text)
 {
-    const char *gpu, *least, *rest;
+    const char *gpu;
 
     if (!*t->mcpu)
-        device_add_arch(c, t, "sm_80", comes_before);
+        device_add_arch(c, t, "sm_80", nvidia_comes_before);
     for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
         str_printf(text, " -mcpu=%s", gpu);
-    least = device_least_arch(c, t);
-    t->gpu = intern_printf(c->strings, "sm_%u", number_of(least, &rest));
+    t->shared_overlaid = true;
+    t->gpu = intern_printf(c->strings, "sm_%u", nvidia_least(c, t));
     gpu_functions(c, t, ARCH_NVPTX);
     return true;
 }

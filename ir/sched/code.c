@@ -347,6 +347,14 @@ const Func *step_unroll_hint(Work *w)
     return mark(w, &loops, (LoopData){.rounds = (uint32_t)by->num});
 }
 
+static bool find_shared(void *user, const Stmt *s)
+{
+    bool *found = user;
+
+    *found = *found || (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED);
+    return !*found;
+}
+
 /* What its rounds copy to shared memory is copied rounds ahead: the pass software_pipeline does it
  * where it can. */
 const Func *step_pipeline(Work *w)
@@ -365,6 +373,11 @@ const Func *step_pipeline(Work *w)
             return refuse(w, "it is already marked");
         if (!loop_extent_of(stmt_at(w, loops.at[i]), &n))
             return refuse(w, "its extent is not constant");
+        bool copies = false;
+        stmt_visit(stmt_at(w, loops.at[i])->kids[0],
+                   &(TirVisit){.user = &copies, .enter = find_shared});
+        if (!copies)
+            return refuse(w, "its rounds copy nothing to shared memory");
     }
     return mark(w, &loops, (LoopData){.stages = (uint32_t)by->num});
 }

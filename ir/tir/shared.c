@@ -107,6 +107,15 @@ int64_t shared_offset(const Buffer *b)
     return ((int64_t)b->place - 1) * SHARED_BORDER;
 }
 
+int64_t shared_at(Ctx *c, const Buffer *b, int64_t *all)
+{
+    int64_t at = b->place ? shared_offset(b) : round_up(*all, buffer_border(b));
+    int64_t end = at + shared_size(c, b);
+
+    *all = end > *all ? end : *all;
+    return at;
+}
+
 bool shared_overlap(Ctx *c, const Buffer *a, const Buffer *b)
 {
     return a == b ||

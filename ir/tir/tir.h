@@ -510,6 +510,9 @@ int64_t func_shared_border(const Func *f);
 int64_t func_shared_bytes(Ctx *c, const Func *f);
 /* Of a buffer that has a place: where it begins, in bytes. */
 int64_t shared_offset(const Buffer *b);
+/* Where a buffer begins in one memory that all have theirs in, as func_shared_bytes counts them;
+ * `all`: bytes of those before it, and with it.  Sizes are constant. */
+int64_t shared_at(Ctx *c, const Buffer *b, int64_t *all);
 /* They have cells in the same memory. */
 bool shared_overlap(Ctx *c, const Buffer *a, const Buffer *b);
 /* How much memory all take where those that are not in use at the same time lie in the same;

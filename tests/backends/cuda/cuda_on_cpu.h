@@ -8,7 +8,7 @@
 #define __launch_bounds__(...)
 #define threadIdx mock_thread
 // What a launch gives a block (mock_cuda.c sees that it is as much as the kernel was granted).
-static unsigned char given_memory[227 << 10] __attribute__((aligned(1024)));
+unsigned char given_memory[227 << 10] __attribute__((aligned(1024), visibility("hidden")));
 #define blockIdx mock_block
 #define __syncthreads() mock_barrier()
 
