@@ -209,6 +209,16 @@ static void spare_inputs(Gen *g)
             gen_string_attr(g, g->fn, arena_printf(g->a, "amdgpu-no-%s", axes[i]), "");
 }
 
+/* Code objects of version 4, which HIP takes from ROCm 5.2 (not 5) to those of today: beside the
+ * arguments, of which kernels have none but their own, later versions say nothing else. */
+static void code_version(Gen *g)
+{
+    static const char flag[] = "amdhsa_code_object_version";
+
+    LLVMAddModuleFlag(g->mod, LLVMModuleFlagBehaviorError, flag, sizeof flag - 1,
+                      LLVMValueAsMetadata(gen_i32(g, 400)));
+}
+
 /* Blocks have so many threads, along each axis; 0: a run decides. */
 static void launch_bounds(Gen *g, const Func *f)
 {
@@ -222,6 +232,7 @@ static void launch_bounds(Gen *g, const Func *f)
         all *= n[i];
     }
     if (g->arch == ARCH_AMDGPU) {
+        code_version(g);
         spare_inputs(g);
         gen_string_attr(
             g, g->fn, "amdgpu-flat-work-group-size",

@@ -1,5 +1,5 @@
 /* cuda.c: CUDA as a device, through the driver API, and ROCm, through HIP, which has the same calls
- * by other names.
+ * by other names, down to those of ROCm 5.2.
  *
  * The few calls we need are declared here.  Memory and kernels live in the device's primary
  * context, which code that uses CUDA's runtime library shares; it is made current for each call and
@@ -50,7 +50,7 @@ enum {
     CALL(release, cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease, (int))              \
     CALL(push, cuCtxPushCurrent_v2, hipCtxPushCurrent, (Handle))                                \
     CALL(pop, cuCtxPopCurrent_v2, hipCtxPopCurrent, (Handle *))                                 \
-    CALL(error_string, cuGetErrorString, hipDrvGetErrorString, (int, const char **))            \
+    CALL(error_string, cuGetErrorString, hipGetErrorString, (int, const char **))               \
     CALL(alloc, cuMemAlloc_v2, hipMalloc, (Pointer *, size_t))                                  \
     CALL(free, cuMemFree_v2, hipFree, (Pointer))                                                \
     CALL(alloc_host, cuMemAllocHost_v2, hipMemAllocHost, (void **, size_t))                     \
@@ -137,6 +137,15 @@ static const char *cu_error_text(DeviceState *state, int32_t code)
     const char *text = NULL;
 
     return ((Cuda *)state)->error_string(code, &text) == 0 ? text : NULL;
+}
+
+/* HIP's call of that name returns the text. */
+static const char *hip_error_text(DeviceState *state, int32_t code)
+{
+    const char *(*text)(int);
+
+    memcpy(&text, &((Cuda *)state)->error_string, sizeof text);
+    return text(code);
 }
 
 /* The row of launches, if there is one, may begin. */
@@ -644,7 +653,8 @@ static const DeviceCall hip_calls[] = {
 #undef HIP_CALL
 };
 
-static const char *const hip_libraries[] = {"libamdhip64.so.6", "libamdhip64.so.5", NULL};
+static const char *const hip_libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                            "libamdhip64.so.5", NULL};
 
 #define FUNCTIONS                         \
     {.alloc = cu_alloc,                   \
@@ -692,7 +702,7 @@ const DeviceDriver tvmrt_rocm_driver = {
     .library = "libamdhip64.so",
     .others = hip_libraries,
     .no_library = "no libamdhip64.so, which comes with AMD's ROCm",
-    .no_call = "libamdhip64.so lacks a function: this ROCm is too old",
+    .no_call = "libamdhip64.so lacks a function: it is older than ROCm 5.2",
     .no_device = "no ROCm device",
     .bytes = sizeof(Cuda),
     .least = 1,
@@ -705,6 +715,6 @@ const DeviceDriver tvmrt_rocm_driver = {
     .devices = cu_devices,
     .launch_times = cu_launch_times,
     .forget_times = cu_forget_times,
-    .error_text = cu_error_text,
+    .error_text = hip_error_text,
     .functions = FUNCTIONS,
 };

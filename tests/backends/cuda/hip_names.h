@@ -9,7 +9,6 @@
 #define cuDevicePrimaryCtxRelease_v2 hipDevicePrimaryCtxRelease
 #define cuCtxPushCurrent_v2 hipCtxPushCurrent
 #define cuCtxPopCurrent_v2 hipCtxPopCurrent
-#define cuGetErrorString hipDrvGetErrorString
 #define cuMemAlloc_v2 hipMalloc
 #define cuMemFree_v2 hipFree
 #define cuMemAllocHost_v2 hipMemAllocHost

@@ -10,12 +10,16 @@
  *     MOCK_CUDA_ARCH=90           which GPU it is; 80
  *     MOCK_HIP_MACH=0x4c          ... of AMD, by the number of code objects; 0x3f, a gfx90a
  *     MOCK_CUDA_FAIL=cuMemAlloc   this call gives CUDA_ERROR_OUT_OF_MEMORY
- *     -DMOCK_OLD                  a driver without events
+ *     -DMOCK_OLD                  a driver without events; of AMD that of ROCm 5.2, which does not
+ *                                 call functions of the host
  *     MOCK_CUDA_LOG=file          each call's name is added to it, and the launches of a replay */
 #include "../mock/mock.h"
 
 #ifdef MOCK_HIP
 #include "hip_names.h"
+#endif
+#if defined MOCK_HIP || !defined MOCK_OLD
+#define HAS_EVENTS
 #endif
 
 #include <dlfcn.h>
@@ -105,7 +109,7 @@ static int               initialized, retained;
 static long              alive; /* things that were made and not given back */
 static _Thread_local int depth;
 static Function         *functions;
-#ifndef MOCK_OLD
+#ifdef HAS_EVENTS
 static Event *events;
 #endif
 
@@ -229,7 +233,7 @@ int cuCtxPopCurrent_v2(void **context)
     return OK;
 }
 
-int cuGetErrorString(int code, const char **text)
+static const char *text_of(int code)
 {
     static const struct {
         int         code;
@@ -246,12 +250,25 @@ int cuGetErrorString(int code, const char **text)
                  {CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].code == code) {
-            *text = texts[i].text;
-            return OK;
-        }
-    return INVALID_VALUE;
+        if (texts[i].code == code)
+            return texts[i].text;
+    return NULL;
 }
+
+#ifdef MOCK_HIP
+const char *hipGetErrorString(int code)
+{
+    const char *text = text_of(code);
+
+    return text ? text : "hipErrorUnknown";
+}
+#else
+int cuGetErrorString(int code, const char **text)
+{
+    *text = text_of(code);
+    return *text ? OK : INVALID_VALUE;
+}
+#endif
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
@@ -400,15 +417,16 @@ static int load_text(const char *text, void **library)
 }
 
 #ifdef MOCK_HIP
-enum { EM_AMD_GPU = 224, MACH = 0xff };
+enum { EM_AMD_GPU = 224, MACH = 0xff, VERSION_4 = 2 };
 
-/* The one GPU that a code object is for. */
+/* The one GPU that a code object is for.  HIP of ROCm 5.2 takes versions 3 and 4, later ones 4. */
 static int check_code_object(const Elf64_Ehdr *e)
 {
     const char *given = getenv("MOCK_HIP_MACH");
     unsigned    mach = given ? (unsigned)strtoul(given, NULL, 16) : 0x3f;
 
-    return e->e_type == ET_DYN && e->e_machine == EM_AMD_GPU && (e->e_flags & MACH) == mach
+    return e->e_type == ET_DYN && e->e_machine == EM_AMD_GPU && (e->e_flags & MACH) == mach &&
+                   e->e_ident[EI_ABIVERSION] == VERSION_4
                ? OK
                : NO_BINARY_FOR_GPU;
 }
@@ -610,7 +628,7 @@ int cuStreamQuery(Stream *s)
     return s->asked ? NOT_READY : finish(s);
 }
 
-#ifndef MOCK_OLD
+#ifdef HAS_EVENTS
 static bool is_event(const Event *e)
 {
     const Event *at = events;
@@ -673,7 +691,9 @@ int cuEventElapsedTime(float *ms, Event *from, Event *to)
     *ms = (float)((to->ns - from->ns) * 1e-6);
     return OK;
 }
+#endif
 
+#ifndef MOCK_OLD
 int cuLaunchHostFunc(Stream *s, void (*fn)(void *), void *data)
 {
     CALL(1);

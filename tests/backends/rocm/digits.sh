@@ -34,6 +34,7 @@ for object in objects/*; do
     done
     name=$(sed -n 's/^ *\.name: *//p' out | tail -1)
     grep -Eq "OBJECT +GLOBAL .* $name.kd$" out && grep -Eq "FUNC +GLOBAL .* $name$" out || bad "$object: no symbols of $name"
+    grep -q "ABI Version: *2$" out && ! grep -A2 "amdhsa.version" out | grep -q -- "- [2-9]" || bad "$object is not of version 4"
     # arguments and nothing beside them
     [ "$(grep -c 'value_kind: *hidden' out)" = 0 ] || bad "$object: hidden arguments"
     args=$(grep -c '\.value_kind:' out) bytes=$(sed -n 's/^ *\.kernarg_segment_size: *//p' out)
@@ -63,4 +64,9 @@ MOCK_CUDA_FAIL=hipInit run && bad "no driver, and yet a run"
 grep -q "no ROCm device" out || bad "no device"
 "$tvmcc" doctor >out
 [ "$(grep -c '^ROCm .*mock GPU [01]' out)" = 2 ] || bad "doctor lists no devices"
+
+# The oldest HIP, whose library has its version's name alone, and which cannot hold a stream up.
+export LD_LIBRARY_PATH="$mock/old"
+run && bad "a code object was run"
+grep -q "failed with ROCm error 719, unspecified launch failure" out || bad "ROCm 5.2"
 echo "all as expected"
