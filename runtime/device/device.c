@@ -6,6 +6,7 @@
 #include "device.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,26 +191,62 @@ static void device_program_free(void *self, const tvmcc_program *p, void **handl
     }
 }
 
+/* Has a block of the kernel all that it needs? */
+static int32_t check_block(DeviceState *s, const DeviceLimits *most, const tvmcc_kernel_info *k)
+{
+    const uint32_t block[3] = {k->threads_x, k->threads_y, k->threads_z};
+    bool           fits = 1ULL * block[0] * block[1] * block[2] <= most->threads;
+
+    for (int i = 0; i < 3; i++)
+        fits = fits && block[i] <= most->block[i];
+    if (!fits)
+        snprintf(s->error, sizeof s->error,
+                 "%s: blocks of '%s' have %u x %u x %u threads; the device has "
+                 "%llu x %llu x %llu, %llu in all",
+                 most->name, k->name, block[0], block[1], block[2], most->block[0], most->block[1],
+                 most->block[2], most->threads);
+    else if (k->shared_bytes > most->shared_bytes)
+        snprintf(s->error, sizeof s->error,
+                 "%s: blocks of '%s' share %u bytes; the device has %llu", most->name, k->name,
+                 k->shared_bytes, most->shared_bytes);
+    else
+        return TVMCC_OK;
+    return TVMCC_E_DEVICE;
+}
+
+static int32_t find_kernel(void *self, void *module, const tvmcc_kernel_info *k, DeviceLimits most,
+                           void **handle)
+{
+    const DeviceDriver *d = ((DeviceState *)self)->driver;
+    int32_t             rc = own(self)->kernel(self, module, k->name, handle);
+
+    if (!rc && d->narrow) {
+        d->narrow(self, *handle, &most);
+        rc = check_block(self, &most, k);
+    }
+    return rc || !d->grant ? rc : d->grant(self, k, *handle);
+}
+
 static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *code, void **handles)
 {
     const DeviceDriver *d = ((DeviceState *)self)->driver;
     void              **modules = handles + p->nkernels;
+    DeviceLimits        most = {"", ULLONG_MAX, {ULLONG_MAX, ULLONG_MAX, ULLONG_MAX}, ULLONG_MAX};
     int32_t             rc = TVMCC_OK;
 
     if (code->nparts > p->nhandles - p->nkernels ||
         (code->nparts != 1 && code->nparts < p->nkernels))
         return TVMCC_E_MISMATCH;
-    for (uint32_t i = 0; i < p->nkernels && !rc && d->fits; i++)
-        rc = d->fits(self, &p->kernels[i]);
+    if (d->limits)
+        d->limits(self, &most);
+    for (uint32_t i = 0; i < p->nkernels && !rc; i++)
+        rc = check_block(self, &most, &p->kernels[i]);
     for (uint32_t i = 0; i < code->nparts && !rc; i++)
         rc = device_module_load(self, code->form, code->parts[i].code, code->parts[i].bytes,
                                 code->options, &modules[i]);
-    for (uint32_t i = 0; i < p->nkernels && !rc; i++) {
-        rc = own(self)->kernel(self, modules[code->nparts > 1 ? i : 0], p->kernels[i].name,
-                               &handles[i]);
-        if (!rc && d->grant)
-            rc = d->grant(self, &p->kernels[i], handles[i]);
-    }
+    for (uint32_t i = 0; i < p->nkernels && !rc; i++)
+        rc =
+            find_kernel(self, modules[code->nparts > 1 ? i : 0], &p->kernels[i], most, &handles[i]);
     return rc;
 }
 

@@ -30,6 +30,12 @@ typedef struct {
     size_t      at; /* of the pointer in the driver's struct */
 } DeviceCall;
 
+/* What a block may have; ULLONG_MAX: nobody knows. */
+typedef struct {
+    char               name[128]; /* of the device */
+    unsigned long long threads, block[3], shared_bytes;
+} DeviceLimits;
+
 typedef struct DeviceDriver {
     const char        *title;   /* "OpenCL" */
     const char        *library; /* opened at run time */
@@ -46,8 +52,10 @@ typedef struct DeviceDriver {
     void (*close)(DeviceState *s); /* nothing is under way */
     /* Optional: what an error code of the library means, in its own words. */
     const char *(*error_text)(DeviceState *s, int32_t code);
-    /* Optional: can the device run it?  A code of abi.h, with the error. */
-    int32_t (*fits)(DeviceState *s, const tvmcc_kernel_info *kernel);
+    /* Optional: programs whose blocks have more are refused. */
+    void (*limits)(DeviceState *s, DeviceLimits *out);
+    /* Optional: what a kernel that was found was compiled to may leave fewer threads. */
+    void (*narrow)(DeviceState *s, void *kernel, DeviceLimits *limits);
     /* Optional: a kernel that was found may have the memory that its blocks share. */
     int32_t (*grant)(DeviceState *s, const tvmcc_kernel_info *kernel, void *handle);
     /* Optional: weights are there, for the program that was loaded last. */

@@ -368,18 +368,6 @@ static int32_t metal_kernel(void *self, void *module, const char *symbol, void *
     return rc;
 }
 
-static int32_t check_block(Metal *m, Object kernel, Size block)
-{
-    Word most = ASK(Word)(kernel, name(m, "maxTotalThreadsPerThreadgroup"));
-
-    if (block.width * block.height * block.depth <= most)
-        return TVMCC_OK;
-    snprintf(m->state.error, sizeof m->state.error,
-             "a block of %zu threads: this device runs %zu of the kernel",
-             block.width * block.height * block.depth, most);
-    return TVMCC_E_DEVICE;
-}
-
 /* Buffers by their number, then all values as one array. */
 static int32_t give(Metal *m, const tvmcc_arg *args, uint32_t nargs)
 {
@@ -408,10 +396,8 @@ static int32_t metal_launch(void *self, void *kernel, const uint32_t grid[3],
 {
     Metal  *m = self;
     Size    blocks = {grid[0], grid[1], grid[2]}, threads = {block[0], block[1], block[2]};
-    int32_t rc = check_block(m, kernel, threads);
+    int32_t rc = m->state.timing ? begin_timed(m) : TVMCC_OK;
 
-    if (!rc && m->state.timing)
-        rc = begin_timed(m);
     if (rc || (rc = begin(m, false)) != TVMCC_OK)
         return rc;
     SEND(void, Object)(m->encoder, name(m, "setComputePipelineState:"), kernel);
@@ -479,6 +465,25 @@ static void describe(Metal *m, Object device, tvmrt_device_info *out)
     out->type = ASK(signed char)(device, name(m, "hasUnifiedMemory")) ? TVMRT_CHIP : TVMRT_CARD;
 }
 
+static void metal_limits(DeviceState *state, DeviceLimits *out)
+{
+    Metal *m = (Metal *)state;
+    void  *pool = m->objc_autoreleasePoolPush();
+
+    snprintf(out->name, sizeof out->name, "%s", text_of(m, ask(m, m->device, "name")));
+    out->shared_bytes = ASK(Word)(m->device, name(m, "maxThreadgroupMemoryLength"));
+    m->objc_autoreleasePoolPop(pool);
+}
+
+/* Along each axis there may be as many as in all. */
+static void metal_narrow(DeviceState *state, void *kernel, DeviceLimits *limits)
+{
+    Metal *m = (Metal *)state;
+
+    limits->threads = ASK(Word)(kernel, name(m, "maxTotalThreadsPerThreadgroup"));
+    limits->block[0] = limits->block[1] = limits->block[2] = limits->threads;
+}
+
 static uint32_t metal_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
     Metal   *m = (Metal *)state;
@@ -520,6 +525,8 @@ const DeviceDriver tvmrt_metal_driver = {
     .devices = metal_devices,
     .launch_times = metal_launch_times,
     .forget_times = metal_forget_times,
+    .limits = metal_limits,
+    .narrow = metal_narrow,
     .functions = {.alloc = metal_alloc,
                   .free = metal_free,
                   .upload = metal_upload,

@@ -325,6 +325,34 @@ static void describe(OpenCl *cl, Handle device, tvmrt_device_info *out)
     out->type = !(type & CL_DEVICE_TYPE_GPU) ? TVMRT_NO_GPU : shares ? TVMRT_CHIP : TVMRT_CARD;
 }
 
+static void cl_limits(DeviceState *state, DeviceLimits *out)
+{
+    OpenCl  *cl = (OpenCl *)state;
+    size_t   threads, block[3];
+    uint64_t shared;
+
+    cl->clGetDeviceInfo(cl->device, CL_DEVICE_NAME, sizeof out->name - 1, out->name, NULL);
+    if (!cl->clGetDeviceInfo(cl->device, CL_DEVICE_LOCAL_MEMORY, sizeof shared, &shared, NULL))
+        out->shared_bytes = shared;
+    if (!cl->clGetDeviceInfo(cl->device, CL_DEVICE_BLOCK_THREADS, sizeof threads, &threads, NULL))
+        out->threads = threads;
+    if (!cl->clGetDeviceInfo(cl->device, CL_DEVICE_BLOCK, sizeof block, block, NULL))
+        for (int i = 0; i < 3; i++)
+            out->block[i] = block[i];
+}
+
+static void cl_narrow(DeviceState *state, void *kernel, DeviceLimits *limits)
+{
+    OpenCl       *cl = (OpenCl *)state;
+    const Kernel *k = kernel;
+    size_t        threads;
+
+    if (!cl->clGetKernelWorkGroupInfo(k->kernel, cl->device, CL_KERNEL_BLOCK_THREADS,
+                                      sizeof threads, &threads, NULL) &&
+        threads < limits->threads)
+        limits->threads = threads;
+}
+
 /* The devices of all platforms. */
 static uint32_t cl_devices(DeviceState *state, uint32_t n, tvmrt_device_info *out)
 {
@@ -366,6 +394,8 @@ const DeviceDriver tvmrt_opencl_driver = {
     .launch_times = cl_launch_times,
     .forget_times = cl_forget_times,
     .error_text = cl_error_text,
+    .limits = cl_limits,
+    .narrow = cl_narrow,
     .weights = tvmrt_opencl_weights,
     .shares = true,
     .functions = {.alloc = cl_alloc,

@@ -23,13 +23,17 @@ enum {
     CL_UNSIGNED_INT16 = 0x10db,
     CL_UNSIGNED_INT32 = 0x10dc,
     CL_KERNEL_NUM_ARGS = 0x1191,
+    CL_KERNEL_BLOCK_THREADS = 0x11b0,
     CL_KERNEL_ARG_TYPE_NAME = 0x1198,
     CL_KERNEL_ARG_NAME = 0x119a,
     CL_PROGRAM_BUILD_LOG = 0x1183,
     CL_DEVICE_TYPE = 0x1000,
+    CL_DEVICE_BLOCK_THREADS = 0x1004, /* work group size, items along each axis */
+    CL_DEVICE_BLOCK = 0x1005,
     CL_DEVICE_IMAGES = 0x1016,
     CL_DEVICE_SINGLE_FP_CONFIG = 0x101b,
     CL_DEVICE_MEMORY = 0x101f,
+    CL_DEVICE_LOCAL_MEMORY = 0x1023,
     CL_DEVICE_NAME = 0x102b,
     CL_DEVICE_VENDOR = 0x102c,
     CL_DEVICE_VERSION = 0x102f,
@@ -77,6 +81,7 @@ typedef struct {
     CALL(clGetDeviceInfo, (Handle, uint32_t, size_t, void *, size_t *))                            \
     CALL(clGetKernelInfo, (Handle, uint32_t, size_t, void *, size_t *))                            \
     CALL(clGetKernelArgInfo, (Handle, uint32_t, uint32_t, size_t, void *, size_t *))               \
+    CALL(clGetKernelWorkGroupInfo, (Handle, Handle, uint32_t, size_t, void *, size_t *))           \
     CALL(clGetMemObjectInfo, (Handle, uint32_t, size_t, void *, size_t *))                         \
     CALL(clGetContextInfo, (Handle, uint32_t, size_t, void *, size_t *))                           \
     CALL(clGetCommandQueueInfo, (Handle, uint32_t, size_t, void *, size_t *))                      \

@@ -280,7 +280,7 @@ const DeviceDriver tvmrt_vulkan_driver = {
     .close = vk_close,
     .devices = vk_devices,
     .launch_times = tvmrt_vk_launch_times,
-    .fits = tvmrt_vk_fits,
+    .limits = tvmrt_vk_limits,
     .error_text = vk_error_text,
     .functions = {.alloc = tvmrt_vk_alloc,
                   .free = tvmrt_vk_free,

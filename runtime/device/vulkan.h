@@ -106,7 +106,7 @@ int32_t tvmrt_vk_module_load(void *self, uint32_t form, const void *code, size_t
 void    tvmrt_vk_module_free(void *self, void *module);
 int32_t tvmrt_vk_kernel(void *self, void *module, const char *name, void **kernel);
 void    tvmrt_vk_kernel_free(void *self, void *kernel);
-int32_t tvmrt_vk_fits(DeviceState *state, const tvmcc_kernel_info *kernel);
+void    tvmrt_vk_limits(DeviceState *state, DeviceLimits *out);
 int32_t tvmrt_vk_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
                         const tvmcc_arg *args, uint32_t nargs);
 int32_t tvmrt_vk_wait(void *self);

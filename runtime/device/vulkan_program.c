@@ -139,26 +139,15 @@ void tvmrt_vk_kernel_free(void *self, void *kernel)
     free(kernel);
 }
 
-int32_t tvmrt_vk_fits(DeviceState *state, const tvmcc_kernel_info *kernel)
+void tvmrt_vk_limits(DeviceState *state, DeviceLimits *out)
 {
-    Vulkan        *vk = (Vulkan *)state;
-    const uint32_t block[3] = {kernel->threads_x, kernel->threads_y, kernel->threads_z};
-    uint64_t       threads = (uint64_t)block[0] * block[1] * block[2];
-    bool           fits = threads <= vk->properties.limits.threads;
+    const VkProperties *has = &((Vulkan *)state)->properties;
 
+    snprintf(out->name, sizeof out->name, "%s", has->name);
+    out->threads = has->limits.threads;
+    out->shared_bytes = has->limits.shared_bytes;
     for (int i = 0; i < 3; i++)
-        fits = fits && block[i] <= vk->properties.limits.block[i];
-    if (fits && kernel->shared_bytes <= vk->properties.limits.shared_bytes)
-        return TVMCC_OK;
-    snprintf(
-        state->error, sizeof state->error,
-        "%s: blocks of '%s' have %u x %u x %u threads and share %u bytes; the device has %u x %u "
-        "x %u, %u in all, and %u bytes",
-        vk->properties.name, kernel->name, block[0], block[1], block[2], kernel->shared_bytes,
-        vk->properties.limits.block[0], vk->properties.limits.block[1],
-        vk->properties.limits.block[2], vk->properties.limits.threads,
-        vk->properties.limits.shared_bytes);
-    return TVMCC_E_DEVICE;
+        out->block[i] = has->limits.block[i];
 }
 
 /* The arguments, 8 bytes each: addresses of buffers, each with the offset behind it, and sizes. */

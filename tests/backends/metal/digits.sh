@@ -67,7 +67,16 @@ refused newComputePipelineState "k_.* failed: the pipeline is out of order"
 refused commandBuffer "a command buffer failed"
 refused computeCommandEncoder "a command buffer failed"
 refused commit "a run on the device failed: the GPU stopped"
-MOCK_METAL_THREADS=16 check 1 "a block of [0-9]* threads: this device runs 16 of the kernel" ./libdigits.so
+
+# A device whose blocks have less is refused when the model is opened, before anything is copied; another target is taken.
+MOCK_METAL_THREADS=16 check 1 "cannot be opened on the device.*mock GPU 0: blocks of 'k_.* threads; the device has 16 x 16 x 16, 16 in all" ./libdigits.so
+[ "$(calls commit)" = 0 ] || bad "a run began"
+echo 'fn @main(%x: Tensor[(32, 64), f32], %w: Tensor[(48, 64), f32]) { nn.dense(%x, %w) }' >dense.relay
+"$tvmcc" run dense.relay --target=metal >out || bad "dense"
+MOCK_METAL_SHARED=1024 "$tvmcc" run dense.relay --target=metal >out 2>&1 && bad "more is shared than there is"
+grep -q "share [0-9]* bytes; the device has 1024" out || bad "what is shared"
+MOCK_METAL_THREADS=16 check 0 agrees "$model/digits.onnx" --target=metal --target=llvm
+[ "$(calls dispatchThreadgroups)" = 0 ] || bad "the first target was taken"
 "$tvmcc" doctor >out
 [ "$(grep -c '^Metal .*mock GPU [01]' out)" = 2 ] || bad "doctor lists no devices"
 

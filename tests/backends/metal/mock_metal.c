@@ -9,6 +9,8 @@
  *
  *     MOCK_METAL_FAIL=newCommandQueue   this method, or function, gives nil and an error
  *     MOCK_METAL_OLD=1                  what came later is not there: setMathMode:, times
+ *     MOCK_METAL_THREADS=16             threads of a block, at most
+ *     MOCK_METAL_SHARED=1024            bytes that a block may share; 32768
  *     MOCK_METAL_SYSTEM=12              the version of macOS, of which metallibs have a least; 15
  *     MOCK_METAL_LOG=file               each method's name is added to it */
 #include "../mock/mock.h"
@@ -472,6 +474,14 @@ static Object *new_pipeline(Object *o, const char *name, Object *function, Objec
     return p;
 }
 
+static size_t most_shared(Object *o, const char *name)
+{
+    const char *less = getenv("MOCK_METAL_SHARED");
+
+    (void)o, (void)name;
+    return less ? (size_t)atoi(less) : 32 << 10;
+}
+
 static size_t most_threads(Object *o, const char *name)
 {
     const char *less = getenv("MOCK_METAL_THREADS");
@@ -705,6 +715,7 @@ static const struct {
                {DEVICE, "name", device_name},
                {DEVICE, "recommendedMaxWorkingSetSize", device_memory},
                {DEVICE, "hasUnifiedMemory", is_unified},
+               {DEVICE, "maxThreadgroupMemoryLength", most_shared},
                {DEVICE, "newCommandQueue", new_queue},
                {DEVICE, "newBufferWithLength:options:", new_buffer},
                {DEVICE, "newLibraryWithSource:options:error:", new_library},

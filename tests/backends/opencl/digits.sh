@@ -57,3 +57,11 @@ grep -q "GFLOP/s and" log && { echo "a device that nobody knows has a peak"; exi
 for f in digits_open digits_close digits_run_ex; do
     grep -q "$f" libdigits.so || { echo "no $f"; exit 1; }
 done
+
+# A device whose blocks have less is refused when the model is opened, or the next target is taken (the variable is PoCL's).
+export POCL_MAX_WORK_GROUP_SIZE=4
+if "$tvmcc" doctor | grep -q "^OpenCL .*pthread"; then
+    "$tvmcc" run ./libdigits.so >log 2>&1 && { echo "more threads than there are"; exit 1; }
+    grep -q "cannot be opened on the device: .*blocks of 'k_.* threads; the device has .*, 4 in all" log || { cat log; exit 1; }
+    check "$model/digits.onnx" --target=opencl --target=llvm
+fi

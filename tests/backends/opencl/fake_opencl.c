@@ -13,6 +13,10 @@ enum {
     CL_DEVICE_IMAGES = 0x1016,
     CL_DEVICE_MAX_TEXELS = 0x1040,
     CL_KERNEL_ARG_TYPE_NAME = 0x1198,
+    CL_DEVICE_BLOCK_THREADS = 0x1004,
+    CL_DEVICE_BLOCK = 0x1005,
+    CL_DEVICE_LOCAL_MEMORY = 0x1023,
+    CL_KERNEL_BLOCK_THREADS = 0x11b0,
     CL_DEVICE_SINGLE_FP_CONFIG = 0x101b,
     CL_DEVICE_VERSION = 0x102f
 };
@@ -60,6 +64,13 @@ int32_t clGetDeviceInfo(Handle device, uint32_t what, size_t bytes, void *out, s
         *(uint32_t *)out = (uint32_t)number("FAKE_CL_IMAGES", 1);
     else if (what == CL_DEVICE_MAX_TEXELS && bytes == sizeof(size_t))
         *(size_t *)out = (size_t)number("FAKE_CL_TEXELS", 65536);
+    else if (what == CL_DEVICE_BLOCK_THREADS && bytes == sizeof(size_t))
+        *(size_t *)out = (size_t)number("FAKE_CL_THREADS", 256);
+    else if (what == CL_DEVICE_BLOCK && bytes == 3 * sizeof(size_t))
+        for (int i = 0; i < 3; i++)
+            ((size_t *)out)[i] = (size_t)number(i == 2 ? "FAKE_CL_Z" : "FAKE_CL_THREADS", 256);
+    else if (what == CL_DEVICE_LOCAL_MEMORY && bytes == 8)
+        *(uint64_t *)out = (uint64_t)number("FAKE_CL_SHARED", 32768);
     else if (what == CL_DEVICE_VERSION && version && bytes > strlen(version))
         strcpy(out, version);
     else
@@ -172,6 +183,17 @@ int32_t clGetKernelInfo(Handle kernel, uint32_t what, size_t bytes, void *out, s
 {
     (void)kernel, (void)what, (void)bytes, (void)got;
     *(uint32_t *)out = 4;
+    return 0;
+}
+
+int32_t clGetKernelWorkGroupInfo(Handle kernel, Handle device, uint32_t what, size_t bytes,
+                                 void *out, size_t *got)
+{
+    (void)kernel, (void)device, (void)got;
+    if (what != CL_KERNEL_BLOCK_THREADS || bytes != sizeof(size_t) ||
+        !getenv("FAKE_CL_KERNEL_THREADS"))
+        return CL_INVALID_VALUE;
+    *(size_t *)out = (size_t)number("FAKE_CL_KERNEL_THREADS", 0);
     return 0;
 }
 

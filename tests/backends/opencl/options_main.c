@@ -1,5 +1,5 @@
-/* By which options the runtime builds a program of the device that fake_opencl.c says, and what it
- * says of binaries that the device refuses. */
+/* By which options the runtime builds a program of the device that fake_opencl.c says, what it says
+ * of binaries that the device refuses, and of blocks that it has no room for. */
 #include "tvmcc/runtime.h"
 
 #include <stdio.h>
@@ -52,6 +52,44 @@ static void check_refused(const char *variable, const char *code, const char *wa
     unsetenv(variable);
 }
 
+/* A program of one kernel, of 8 x 4 x 2 threads that share 1000 bytes, on a device that has less by
+ * a variable; NULL: it is loaded. */
+static void check_block(const char *variable, const char *value, const char *want)
+{
+    static const tvmcc_code_part part = {"", 1};
+    static const tvmcc_code      code = {.nparts = 1, .target = "", .options = "", .parts = &part};
+    static const tvmcc_kernel_info kernel = {
+        .name = "k", .threads_x = 8, .threads_y = 4, .threads_z = 2, .shared_bytes = 1000};
+    static const tvmcc_program program = {.struct_bytes = sizeof program,
+                                          .nhandles = 2,
+                                          .ncodes = 1,
+                                          .nkernels = 1,
+                                          .codes = &code,
+                                          .kernels = &kernel};
+    _Alignas(64) char          room[4096];
+    void                      *handles[2];
+    const char                *why = "", *said = NULL;
+
+    setenv("FAKE_CL_BUILDS", "1", 1);
+    setenv(variable, value, 1);
+    const tvmcc_device *d = tvmrt_device_open(TVMCC_DEVICE_OPENCL, room, sizeof room, &why);
+    if (!d)
+        said = why;
+    else if (d->program_load(d->self, &program, handles))
+        said = d->last_error(d->self);
+    if (want ? !said || strcmp(said, want) != 0 : said != NULL) {
+        printf("%s=%s: '%s', not '%s'\n", variable, value, said ? said : "it is loaded",
+               want ? want : "it is loaded");
+        failures++;
+    }
+    if (d) {
+        d->program_free(d->self, &program, handles);
+        tvmrt_device_close(d);
+    }
+    unsetenv(variable);
+    unsetenv("FAKE_CL_BUILDS");
+}
+
 int main(void)
 {
     static const char plain[] = "kernel", dot[] = "#ifdef __opencl_c_x", one[] = "OpenCL 1.2 x",
@@ -78,5 +116,16 @@ int main(void)
                       "another device");
         check_refused(variable, "-30", "clCreateProgramWithBinary failed with OpenCL error -30");
     }
+    check_block("FAKE_CL_THREADS", "64", NULL);
+    check_block("FAKE_CL_THREADS", "63",
+                ": blocks of 'k' have 8 x 4 x 2 threads; the device has 63 x 63 x 256, 63 in all");
+    check_block("FAKE_CL_Z", "1",
+                ": blocks of 'k' have 8 x 4 x 2 threads; the device has 256 x 256 x 1, 256 in all");
+    check_block("FAKE_CL_SHARED", "1000", NULL);
+    check_block("FAKE_CL_SHARED", "999", ": blocks of 'k' share 1000 bytes; the device has 999");
+    check_block("FAKE_CL_KERNEL_THREADS", "64", NULL);
+    check_block(
+        "FAKE_CL_KERNEL_THREADS", "32",
+        ": blocks of 'k' have 8 x 4 x 2 threads; the device has 256 x 256 x 256, 32 in all");
     return failures != 0;
 }
