@@ -32,7 +32,7 @@ typedef struct {
     bool        one_warp;              /* as many threads take one step together on all of them */
     uint32_t    most_blocks[3];        /* of a launch, along each axis */
     uint32_t    most_args;             /* of a kernel, 8 bytes each; 0: the driver says */
-    uint32_t    most_buffers;          /* among them; 0: as many as there are arguments */
+    uint32_t    most_buffers;          /* among them; 0: as the arguments have room for */
     bool        no_math;               /* its language's functions of floats are inexact */
     /* The first is taken where the target names none; behind the last one a warp of 0. */
     const DeviceModel *models;

@@ -13,7 +13,7 @@ typedef struct {
     uint32_t   *value;
 } Limit;
 
-enum { LIMITS = 4, MOST_WARP = 128 };
+enum { LIMITS = 4, MOST_WARP = 128, MOST_DIMS = 16 };
 
 static void limits_of(Target *t, Limit out[LIMITS])
 {
@@ -138,6 +138,12 @@ static bool options(Ctx *c, Target *t, const char *text, bool models, const Devi
     return true;
 }
 
+/* Each is two arguments, with its offset; dimensions are the others. */
+static uint32_t most_buffers(const Device *d)
+{
+    return d->most_buffers ? d->most_buffers : d->most_args ? (d->most_args - MOST_DIMS) / 2 : 0;
+}
+
 const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
 {
     const char        *comma = strchr(text, ',');
@@ -153,7 +159,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
                             .has_math = !b->device->no_math,
                             .max_threads = b->device->threads,
                             .max_args = b->device->most_args,
-                            .max_buffers = b->device->most_buffers};
+                            .max_buffers = most_buffers(b->device)};
     const DeviceModel *model = b->device->models;
 
     use_model(&t, model);

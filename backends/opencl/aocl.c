@@ -140,8 +140,8 @@ static bool emulator_images(Ctx *c, const TirModule *m, const Target *t, const C
 #define AOCL_DEVICE                                                                              \
     .kind = TVMCC_DEVICE_OPENCL, .title = "OpenCL", .options = "", .threads = 256,               \
     .most_threads = 1024, .most_shared = 64 * 1024,                                              \
-    .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX}, .word = word, .words = words,              \
-    .canonical = canonical, .source = aocl_source, .compiler = version,                          \
+    .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX}, .most_args = OPENCL_ARGS, .word = word,    \
+    .words = words, .canonical = canonical, .source = aocl_source, .compiler = version,          \
     .compiler_hint = "install Intel's FPGA SDK for OpenCL and put its bin folder into PATH; or " \
                      "INTELFPGAOCLSDKROOT=<its folder>; or TVMCC_AOC=<file>",                    \
     .models = (const DeviceModel[])                                                              \

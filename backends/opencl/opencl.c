@@ -20,6 +20,7 @@ static const Device opencl = {
     .most_threads = 1024,
     .most_shared = 64 * 1024,
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
+    .most_args = OPENCL_ARGS,
     .models = models,
     .canonical = opencl_canonical,
     .source = opencl_source,

@@ -17,6 +17,8 @@ bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out);
 /* Device.canonical: which instructions kernels may have. */
 bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
 
+enum { OPENCL_ARGS = 128 }; /* 1 KiB, which is what AMD, ARM and Qualcomm take */
+
 extern const ClikeImages opencl_images; /* of a dialect */
 
 #endif

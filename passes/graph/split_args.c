@@ -1,4 +1,4 @@
-/* split_args: concatenations of more tensors than a kernel of the device can have, as several.
+/* split_args: concatenations of more tensors than a kernel should have, as several.
  *
  *   concatenate((%0, %1, .. %39), axis=1)
  *
@@ -6,9 +6,12 @@
  *   %41 = concatenate((%29, .. %39), axis=1)
  *   concatenate((%40, %41), axis=1)
  *
- * Only for targets with such a limit (Target.max_buffers): Metal numbers the buffers of a kernel
- * from 0 to 30.  Other kernels are kept small by fuse_ops. */
+ * A cell finds its tensor by a chain of conditions, as deep as there are tensors, and devices have
+ * limits of their own (Target.max_buffers): Metal numbers the buffers of a kernel from 0 to 30.
+ * Other kernels are kept small by fuse_ops. */
 #include "passes/graph/graph.h"
+
+enum { MOST = 64 };
 
 static const Expr *concatenated(Ctx *c, const Expr *call, uint32_t n, const Expr *const *parts)
 {
@@ -50,7 +53,9 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *split_args(Ctx *c, const Module *m)
 {
-    uint32_t most = c->target && c->target->max_buffers ? c->target->max_buffers - 1 : 0;
+    uint32_t most = MOST;
 
-    return most ? module_rewrite(c, m, rewrite, &most) : m;
+    if (c->target && c->target->max_buffers && c->target->max_buffers - 1 < most)
+        most = c->target->max_buffers - 1;
+    return module_rewrite(c, m, rewrite, &most);
 }

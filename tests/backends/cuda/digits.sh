@@ -111,6 +111,19 @@ MOCK_CUDA_ARCH=86 "$tvmcc" compile "$model/digits.onnx" --target="cuda -arch=nat
 "$tvmcc" bench ./libdigits.so --device-memory --repeat=2 >out 2>&1 || bad "--device-memory"
 grep -q "^digits, .* ms min" out || bad "--device-memory"
 
+# A kernel has 512 arguments, an offset beside each tensor.
+{
+    echo "fn @main($(seq -s ', ' -f '%%x%g: Tensor[(2,), f32]' 300)) {"
+    echo "  concatenate(($(seq -s ', ' -f '%%x%g' 300)), axis=0)"
+    echo "}"
+} >many.relay
+"$tvmcc" run many.relay --fill-mode=random --outputs many.npz >out 2>&1 || bad "run many.relay"
+for target in cuda nvptx; do
+    "$tvmcc" run many.relay --target=$target --fill-mode=random --expect many.npz >out 2>&1 || bad "many tensors, $target"
+    grep -q agrees out || bad "many tensors, $target"
+done
+"$tvmcc" -c many.relay --target=rocm -o many.o || bad "many tensors, rocm"
+
 # Times of launches are the device's; a driver that cannot tell them leaves the host's.
 profile() { rm -f log; "$tvmcc" profile ./libdigits.so --repeat=3 "$@" >out 2>&1 || bad "profile $*"; }
 has() { grep -q "$1" out || bad "no '$1'"; }
