@@ -4,7 +4,8 @@
  * The few calls we need are declared here.  Memory and kernels live in the device's primary
  * context, which code that uses CUDA's runtime library shares; it is made current for each call and
  * whatever was current before comes back, since contexts belong to threads.  One stream: calls take
- * effect in the order they are made.  Small uploads go through pinned memory and do not wait.
+ * effect in the order they are made.  Small copies go through pinned memory and do not wait: what
+ * comes out is handed on when the stream is found to be done.
  *
  * A recording is a graph captured from the stream.
  */
@@ -33,6 +34,7 @@ enum {
     GIVEN_SHARED = 8, /* attribute of a kernel: bytes that a launch may give each block, .. */
     DECLARED_SHARED = 48 << 10, /* .. beyond those that it may have declared */
     STAGING_BYTES = 1 << 20,
+    MAX_LATER = 32,
     ROW = 256, /* launches that are timed together; a stream takes about 1000 before it waits */
     HELD_MS = 100
 };
@@ -93,6 +95,13 @@ typedef struct {
     bool   first; /* before a row of launches, not behind one */
 } Mark;
 
+/* A download that is in the staging memory when the stream is done. */
+typedef struct {
+    void       *host;
+    const char *from;
+    size_t      bytes;
+} Later;
+
 typedef struct {
     DeviceState state;
     int         device;
@@ -100,7 +109,9 @@ typedef struct {
     bool        grants;               /* some kernel's launches give it memory (cu_grant) */
     Handle      context, stream;
     char       *staging; /* pinned; NULL: none was to be had */
-    size_t      staged;  /* bytes of it that copies may still read */
+    size_t      staged;  /* bytes of it that are in use */
+    Later       later[MAX_LATER];
+    uint32_t    nlater;
     /* times of launches */
     bool             capturing, held; /* held: a row is under way, for whose end the stream waits */
     Mark            *marks;
@@ -176,13 +187,19 @@ static Pointer pointer(const void *memory, size_t offset)
     return (Pointer)(uintptr_t)memory + offset;
 }
 
-/* All that was asked for has happened: the staging memory is free again. */
-static int32_t finish(Cuda *cu)
+/* All that was asked for has happened, or failed: the staging memory is free again. */
+static int32_t arrive(Cuda *cu, int32_t rc)
 {
-    int32_t rc = DO(cu, stream_wait, cu->stream);
-
+    for (uint32_t i = 0; i < cu->nlater && !rc; i++)
+        memcpy(cu->later[i].host, cu->later[i].from, cu->later[i].bytes);
+    cu->nlater = 0;
     cu->staged = 0;
     return rc;
+}
+
+static int32_t finish(Cuda *cu)
+{
+    return arrive(cu, DO(cu, stream_wait, cu->stream));
 }
 
 static int32_t cu_wait(void *self)
@@ -201,9 +218,7 @@ static int32_t cu_poll(void *self)
     if (rc)
         return rc;
     code = cu->stream_query(cu->stream);
-    if (!code)
-        cu->staged = 0;
-    return leave(cu, code == NOT_READY ? 1 : check(cu, code, CALL_stream_query));
+    return leave(cu, code == NOT_READY ? 1 : arrive(cu, check(cu, code, CALL_stream_query)));
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -232,6 +247,17 @@ static void cu_free(void *self, void *memory)
     leave(cu, 0);
 }
 
+/* Part of the staging memory; NULL: there is no room. */
+static char *stage(Cuda *cu, size_t bytes)
+{
+    char *at = cu->staging + cu->staged;
+
+    if (!cu->staging || bytes > STAGING_BYTES - cu->staged)
+        return NULL;
+    cu->staged += (bytes + 63) / 64 * 64; /* STAGING_BYTES is a multiple */
+    return at;
+}
+
 /* The caller may change what `host` points to as soon as this returns. */
 static int32_t cu_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes)
 {
@@ -240,20 +266,17 @@ static int32_t cu_upload(void *self, void *memory, size_t offset, const void *ho
 
     if (rc)
         return rc;
-    bool staged = cu->staging && bytes <= STAGING_BYTES - cu->staged;
-    if (staged) {
-        host = memcpy(cu->staging + cu->staged, host, bytes);
-        cu->staged += (bytes + 63) / 64 * 64;
-        if (cu->staged > STAGING_BYTES)
-            cu->staged = STAGING_BYTES;
-    }
+    char *at = stage(cu, bytes);
+    if (at)
+        host = memcpy(at, host, bytes);
     rc = DO(cu, copy_in, pointer(memory, offset), host, bytes, cu->stream);
-    if (!rc && !staged)
+    if (!rc && !at)
         rc = finish(cu);
     return leave(cu, rc);
 }
 
-/* Into memory that is not pinned the copy happens before this returns. */
+/* What comes before arrives first where there is no room left; where there is none at all, the copy
+ * happens before this returns if the memory is not pinned. */
 static int32_t cu_download_later(void *self, void *host, void *memory, size_t offset, size_t bytes)
 {
     Cuda   *cu = self;
@@ -261,7 +284,14 @@ static int32_t cu_download_later(void *self, void *host, void *memory, size_t of
 
     if (rc)
         return rc;
-    return leave(cu, DO(cu, copy_out, host, pointer(memory, offset), bytes, cu->stream));
+    char *at = cu->nlater < MAX_LATER ? stage(cu, bytes) : NULL;
+    if (!at && cu->staged && !(rc = finish(cu)))
+        at = stage(cu, bytes);
+    if (!rc)
+        rc = DO(cu, copy_out, at ? at : host, pointer(memory, offset), bytes, cu->stream);
+    if (at && !rc)
+        cu->later[cu->nlater++] = (Later){host, at, bytes};
+    return leave(cu, rc);
 }
 
 static int32_t cu_download(void *self, void *host, void *memory, size_t offset, size_t bytes)

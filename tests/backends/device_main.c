@@ -112,6 +112,29 @@ static void runs_without_waiting(tvmcc_params params, const tvmcc_device *d)
     CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_E_MISMATCH);
 }
 
+/* More of them than there is room for, each of another image: the last one's outputs stay. */
+static void runs_on_and_on(tvmcc_params params, const tvmcc_device *d)
+{
+    enum { RUNS = 70 };
+    digits_device_inputs  in = {image};
+    digits_device_outputs out = {device_out};
+    float                 first[DIGITS_DEVICE_OUT_DIGIT_ELEMS], last[sizeof first / sizeof *first];
+
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    memcpy(first, device_out, sizeof first);
+    params.flags = TVMCC_RUN_ASYNC;
+    for (int i = 1; i <= RUNS; i++) {
+        for (int k = 0; k < DIGITS_DEVICE_IN_IMAGE_ELEMS; k++)
+            image[k] = (float)(i * k % 31) / 31;
+        CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    }
+    CHECK(d->wait(d->self) == TVMCC_OK);
+    memcpy(last, device_out, sizeof last);
+    params.flags = 0;
+    CHECK(digits_device_run_ex(&in, &out, &params) == TVMCC_OK);
+    CHECK(!memcmp(device_out, last, sizeof last) && memcmp(first, last, sizeof last));
+}
+
 /* Inputs and outputs in the device's memory, each behind something else. */
 static void runs_on_its_memory(tvmcc_params params, const tvmcc_device *d)
 {
@@ -436,6 +459,7 @@ int main(void)
     }
 
     runs_without_waiting(params, device);
+    runs_on_and_on(params, device);
     runs_on_its_memory(params, device);
     shares_weights(params, device);
     opens_by_properties();

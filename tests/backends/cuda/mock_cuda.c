@@ -4,8 +4,9 @@
  * It is strict where the real one is: without a current context there is no memory, a capture
  * forbids waiting, blocks and grids have limits, machine code is for one generation.  A barrier
  * that not all threads of a block reach ends the launch.  Memory is filled with ones and ends in a
- * mark, and what was not given back when the context goes ends the process.  Behind a function of
- * the host nothing of a stream happens before someone waits for it.
+ * mark, and what was not given back when the context goes ends the process.  Copies from and to
+ * pinned memory happen when someone waits for their stream, and so does what follows them, or a
+ * function of the host; a copy of other memory waits.
  *
  *     MOCK_CUDA_ARCH=90           which GPU it is; 80
  *     MOCK_HIP_MACH=0x4c          ... of AMD, by the number of code objects; 0x3f, a gfx90a
@@ -89,26 +90,38 @@ typedef struct Event {
     struct Event *next;
 } Event;
 
-/* What a stream has still to do: a function of the host, an event, or a launch. */
+/* What a stream has still to do: a function of the host, an event, a launch, or a copy. */
 typedef struct Task {
     void (*fn)(void *);
     void        *data;
     Event       *event;
     Node        *node;
+    void        *to;
+    const void  *from;
+    size_t       bytes;
     struct Task *next;
 } Task;
 
-typedef struct {
-    Graph *capture;
-    bool   asked;
-    int    failed; /* a launch that was not waited for */
-    Task  *tasks;
+typedef struct Stream {
+    Graph         *capture;
+    bool           asked;
+    int            failed; /* a launch that was not waited for */
+    Task          *tasks;
+    struct Stream *next;
 } Stream;
+
+typedef struct Pinned {
+    char          *at;
+    size_t         bytes;
+    struct Pinned *next;
+} Pinned;
 
 static int               initialized, retained;
 static long              alive; /* things that were made and not given back */
 static _Thread_local int depth;
 static Function         *functions;
+static Stream           *streams;
+static Pinned           *pinned;
 #ifdef HAS_EVENTS
 static Event *events;
 #endif
@@ -306,25 +319,39 @@ static void add_task(Stream *s, Task t)
     *end = kept;
 }
 
-/* All that the stream was asked for; the first fault that nobody was told of. */
-static int finish(Stream *s)
+static void carry_out(Stream *s)
 {
-    int failed;
-
     for (Task *t = s->tasks; t; t = s->tasks) {
         if (t->fn)
             t->fn(t->data);
         else if (t->event)
             reach(t->event);
-        else if (!s->failed)
+        else if (t->to && !s->failed)
+            memmove(t->to, t->from, t->bytes);
+        else if (t->node && !s->failed)
             s->failed = run_node(t->node);
         s->tasks = t->next;
         free(t->node);
         free(t);
     }
+}
+
+/* All that the stream was asked for; the first fault that nobody was told of. */
+static int finish(Stream *s)
+{
+    int failed;
+
+    carry_out(s);
     failed = s->failed;
     s->failed = OK;
     return failed;
+}
+
+/* Before something goes that they may use. */
+static void carry_out_all(void)
+{
+    for (Stream *s = streams; s; s = s->next)
+        carry_out(s);
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -342,6 +369,7 @@ int cuMemAlloc_v2(uint64_t *at, size_t bytes)
 int cuMemFree_v2(uint64_t at)
 {
     CALL(1);
+    carry_out_all();
     mock_free((void *)(uintptr_t)at, "CUDA");
     alive--;
     return OK;
@@ -350,7 +378,10 @@ int cuMemFree_v2(uint64_t at)
 int cuMemAllocHost_v2(void **at, size_t bytes)
 {
     CALL(1);
-    *at = malloc(bytes);
+    Pinned *p = malloc(sizeof *p);
+    *p = (Pinned){malloc(bytes), bytes, pinned};
+    *at = p->at;
+    pinned = p;
     alive++;
     return OK;
 }
@@ -358,39 +389,60 @@ int cuMemAllocHost_v2(void **at, size_t bytes)
 int cuMemFreeHost(void *at)
 {
     CALL(1);
-    free(at);
+    carry_out_all();
+    Pinned **p = &pinned;
+    while (*p && (*p)->at != at)
+        p = &(*p)->next;
+    if (!*p)
+        return INVALID_VALUE;
+    Pinned *gone = *p;
+    *p = gone->next;
+    free(gone->at);
+    free(gone);
     alive--;
     return OK;
+}
+
+static bool is_pinned(const char *at)
+{
+    for (const Pinned *p = pinned; p; p = p->next)
+        if (at >= p->at && at < p->at + p->bytes)
+            return true;
+    return false;
+}
+
+/* Now, or where the host's memory stays and is pinned when someone waits. */
+static int copy(Stream *s, void *to, const void *from, size_t bytes, const void *host)
+{
+    int rc;
+
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED; /* the real one records it; nobody asks for that */
+    if (!host || is_pinned(host)) {
+        add_task(s, (Task){.to = to, .from = from, .bytes = bytes});
+        return OK;
+    }
+    rc = finish(s);
+    memcpy(to, from, bytes);
+    return rc;
 }
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Stream *s)
 {
     CALL(1);
-    if (s->capture)
-        return CAPTURE_UNSUPPORTED; /* the real one records it; nobody asks for that */
-    int rc = finish(s);
-    memcpy((void *)(uintptr_t)to, from, bytes);
-    return rc;
+    return copy(s, (void *)(uintptr_t)to, from, bytes, from);
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream *s)
 {
     CALL(1);
-    if (s->capture)
-        return CAPTURE_UNSUPPORTED;
-    int rc = finish(s);
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
-    return rc;
+    return copy(s, to, (const void *)(uintptr_t)from, bytes, to);
 }
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream *s)
 {
     CALL(1);
-    if (s->capture)
-        return CAPTURE_UNSUPPORTED;
-    int rc = finish(s);
-    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    return rc;
+    return copy(s, (void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, NULL);
 }
 
 /* ---- modules ------------------------------------------------------------------------------------- */
@@ -496,6 +548,7 @@ int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options
 int cuModuleUnload(Module *m)
 {
     CALL(1);
+    carry_out_all();
     for (Function **f = &functions; *f;)
         if ((*f)->module == m) {
             Function *gone = *f;
@@ -599,6 +652,8 @@ int cuStreamCreate(Stream **s, unsigned flags)
     (void)flags;
     CALL(1);
     *s = calloc(1, sizeof **s);
+    (*s)->next = streams;
+    streams = *s;
     alive++;
     return OK;
 }
@@ -607,6 +662,10 @@ int cuStreamDestroy_v2(Stream *s)
 {
     CALL(1);
     finish(s);
+    Stream **at = &streams;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
     free(s);
     alive--;
     return OK;
@@ -780,8 +839,14 @@ int cuGraphLaunch(Graph *g, Stream *s)
     CALL(1);
     if (s->capture)
         return CAPTURE_UNSUPPORTED;
-    rc = finish(s);
-    for (const Node *n = g->nodes; n && !rc; n = n->next)
-        rc = run_node(n);
+    for (const Node *n = g->nodes; n && !rc; n = n->next) {
+        if (!s->tasks) {
+            rc = run_node(n);
+            continue;
+        }
+        Node *kept = malloc(sizeof *kept);
+        *kept = *n;
+        add_task(s, (Task){.node = kept});
+    }
     return rc;
 }
