@@ -333,27 +333,33 @@ static bool open_state(Session *s)
                       s->ndevices ? s->device->last_error(s->device->self) : "there is none");
 }
 
-/* Of a product for several targets: the devices that there are.  `open` takes the first target that
- * has one, which is the session's device and info from there on; NULL: the CPU. */
-static bool open_one_of_several(Session *s)
+static bool has_device(const Session *s, uint32_t kind)
+{
+    for (uint32_t i = 0; i < s->ndevices; i++)
+        if (s->devices[i]->kind == kind)
+            return true;
+    return false;
+}
+
+/* Of a product for several targets: the devices that there are, of the number asked for.  `open`
+ * takes the first target that has one, which is the session's device and info from there on; NULL:
+ * the CPU, which no number is asked of. */
+static bool open_one_of_several(Session *s, tvmrt_device_options options)
 {
     const tvmcc_model_info *m = s->info;
 
-    if (s->driver->opt.device_number)
-        return diag_error(s->driver->diags, E_USAGE, NO_LOC,
-                          "--device-number is for models of one target, and '%s' is for %u",
-                          m->name, m->ntargets);
-    for (uint32_t i = 0; i < m->ntargets; i++) {
-        tvmrt_device_options any = {.struct_bytes = sizeof any, .number = TVMRT_FIRST_DEVICE};
-
-        if (s->ndevices < MAX_TARGETS)
-            open_one(s, m->each_target[i]->device, any);
-    }
+    for (uint32_t i = 0; i < m->ntargets; i++)
+        if (s->ndevices < MAX_TARGETS && !has_device(s, m->each_target[i]->device))
+            open_one(s, m->each_target[i]->device, options);
     s->params.devices = s->devices;
     s->params.device_count = s->ndevices;
     if (!open_state(s))
         return false;
     memcpy(&s->device, (void **)s->state + TVMCC_STATE_DEVICE, sizeof s->device);
+    if (s->driver->opt.device_number && !s->device)
+        return diag_error(s->driver->diags, E_RUN, NO_LOC,
+                          "'%s' cannot run: it opens on no device of number %s", m->name,
+                          s->driver->opt.device_number);
     memcpy(&s->info, (void **)s->state + TVMCC_STATE_TARGET, sizeof s->info);
     while (m->each_target[s->target] != s->info)
         s->target++;
@@ -377,7 +383,7 @@ static bool open_device(Session *s)
     if (s->info->device == TVMCC_DEVICE_CPU)
         return true;
     if (s->info->struct_bytes >= sizeof *s->info && s->info->ntargets)
-        return open_one_of_several(s);
+        return open_one_of_several(s, options);
     if ((why = open_one(s, s->info->device, options)))
         return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
     s->params.devices = s->devices;

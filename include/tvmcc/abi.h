@@ -219,7 +219,7 @@ typedef struct tvmcc_params {
     tvmcc_launch_fn            launch;  /* NULL: the calling thread runs part after part */
     tvmcc_barrier_fn           barrier; /* NULL: parts of a launch need not be alive together */
     void                      *user;    /* first argument of both */
-    const tvmcc_device *const *devices;
+    const tvmcc_device *const *devices; /* one of a kind, of which <model>_open takes its own */
     size_t                     device_count;
     tvmcc_instrument_fn        instrument; /* may be NULL */
     void                      *instrument_user;

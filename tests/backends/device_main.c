@@ -78,6 +78,24 @@ static void keeps_order(const tvmcc_device *d)
     d->free(self, memory);
 }
 
+/* Of two devices of its kind it takes none, of others no notice. */
+static void takes_one_of_a_kind(tvmcc_params params, const tvmcc_device *d)
+{
+    static void        *own[DIGITS_DEVICE_STATE_BYTES / sizeof(void *) + 1];
+    tvmcc_device        other = *d;
+    const tvmcc_device *devices[] = {&other, d, NULL};
+
+    params.state = own;
+    params.devices = devices;
+    params.device_count = 3;
+    CHECK(digits_device_open(own, &params) == TVMCC_E_MISMATCH);
+    CHECK(!own[TVMCC_STATE_DEVICE]);
+    digits_device_close(own, &params); /* nothing is open */
+    other.kind++;
+    CHECK(digits_device_open(own, &params) == TVMCC_OK && own[TVMCC_STATE_DEVICE] == (void *)d);
+    digits_device_close(own, &params);
+}
+
 /* A run that does not wait: its outputs are there when the device says so. */
 static void runs_without_waiting(tvmcc_params params, const tvmcc_device *d)
 {
@@ -458,6 +476,7 @@ int main(void)
             digits_device_close(state, &params);
     }
 
+    takes_one_of_a_kind(params, device);
     runs_without_waiting(params, device);
     runs_on_and_on(params, device);
     runs_on_its_memory(params, device);

@@ -31,19 +31,23 @@ static void clear(Entry *e, Code *code, const Buffer *state)
     loop(e, code, i, index_of(e, state_cells(e)), &inner);
 }
 
-/* The last device of our kind. */
+/* The device of our kind; which of two it is nobody says. */
 static void find_device(Entry *e, Code *code, const Buffer *params, const Buffer *state)
 {
     Ctx          *c = e->c;
     const Atom   *i = counter(e, INT32_MAX);
     const Idx    *n = idx_load(c->arith, get(e, params, "device_count"), 0, INT32_MAX);
-    Code          inner = {0}, some = {0}, ours = {0};
+    Code          inner = {0}, some = {0}, ours = {0}, second = {0};
     const Buffer *list, *d;
     const Prim   *it;
 
     list = view_array(e, &inner, "devices", DT_HANDLE, INT32_MAX, get(e, params, "devices"));
     it = cell(e, list, idx_atom(c->arith, i));
     d = view_struct(e, &some, "device", "device", it);
+    set_cell(e, &second, state, index_of(e, S_DEVICE), prim_null(c));
+    give(e, &second, status(e, TVMCC_E_MISMATCH));
+    add(e, &ours,
+        stmt_if(c, prim_not(c, is_null(e, at(e, state, S_DEVICE))), code_end(e, &second), NULL));
     set_cell(e, &ours, state, index_of(e, S_DEVICE), it);
     add(e, &some,
         stmt_if(c, prim_eq(c, get(e, d, "kind"), num(e, DT_U32, code_of(e)->kind)),

@@ -35,6 +35,10 @@ check 0 agrees ./libdigits.so --device-number 1
 check 1 "no Metal device of that number" ./libdigits.so --device-number 2
 MOCK_METAL_FAIL=MTLCopyAllDevices check 0 agrees ./libdigits.so --device-number 0 # the only one that is told of
 MOCK_METAL_FAIL=MTLCopyAllDevices check 1 "no Metal device of that number" ./libdigits.so --device-number 1
+# Of several targets, the first that has a device of that number; the CPU has none.
+check 0 agrees "$model/digits.onnx" --target=metal --target=llvm --device-number 1
+[ "$(calls objectAtIndex)" -ge 1 ] || bad "not the second device"
+check 1 "'digits' cannot run: it opens on no device of number 2" "$model/digits.onnx" --target=metal --target=llvm --device-number 2
 
 # Times of launches: a command buffer each, where Metal tells when they ran.
 profile() { "$tvmcc" profile ./libdigits.so --repeat=3 >out 2>&1 || bad "profile"; grep -q "$1" out || bad "no '$1'"; }
