@@ -11,7 +11,7 @@
  * Other kernels are kept small by fuse_ops. */
 #include "passes/graph/graph.h"
 
-enum { MAX_PARTS = 64 };
+enum { MAX_JOINED = 64 };
 
 static const Expr *concatenated(Ctx *c, const Expr *call, uint32_t n, const Expr *const *parts)
 {
@@ -53,7 +53,7 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *split_args(Ctx *c, const Module *m)
 {
-    uint32_t most = MAX_PARTS;
+    uint32_t most = MAX_JOINED;
 
     if (c->target && c->target->max_buffers && c->target->max_buffers - 1 < most)
         most = c->target->max_buffers - 1;
