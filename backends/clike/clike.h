@@ -64,8 +64,8 @@ typedef struct ClikeDialect {
     void (*slot)(StrBuf *s, uint32_t i);
     const char *values, *last;
     const char *function; /* before a function of the prelude: "static" */
-    /* Optional: condition of the preprocessor under which f32_of_f16 of `h` and f16_of_f32 of `v`
-     * have these bodies. */
+    /* Optional: bodies of f32_of_f16 of `h` and f16_of_f32 of `v`, and the condition of the
+     * preprocessor under which they have these; NULL: in any case. */
     const char *half_if, *half_to, *half_from;
     const char *extreme_if, *min, *max; /* Optional: .. min_f32 and max_f32 of `a` and `b` these */
     /* Optional: a vector's type, "float4", NULL for one that the language has not; what stands

@@ -221,11 +221,13 @@ static void pun(Helpers *h, DType to, DType from)
                  type(h, to)));
 }
 
-/* A body that some compilers have in one instruction. */
+/* A body that some compilers have in one instruction; without a condition all have. */
 static const char *either(Helpers *h, const char *when, const char *one, const char *body)
 {
     const char *other = *body == '\n' ? body : TEXT("\n    %s\n", body);
 
+    if (one && !when)
+        return one;
     return one ? TEXT("\n#if %s\n    %s\n#else%s#endif\n", when, one, other) : body;
 }
 

@@ -106,6 +106,16 @@ bool opencl_canonical(Ctx *c, Target *t, StrBuf *text)
     return true;
 }
 
+/* Numbers of 16 bits in memory are converted without an extension, denormals as well.  Their bits
+ * lie in an object of bytes, which may be read as any type. */
+#define HALF_TO                                 \
+    "\n    const uchar2 bits = as_uchar2(h);\n" \
+    "    return vload_half(0, (const __private half *)&bits);\n"
+#define HALF_FROM                                           \
+    "\n    uchar2 bits;\n"                                  \
+    "    vstore_half_rte(v, 0, (__private half *)&bits);\n" \
+    "    return as_ushort(bits);\n"
+
 static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .type = clike_short_type,
                                      .space = cl_space,
@@ -117,6 +127,8 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .bits = cl_bits,
                                      .kernel = cl_kernel,
                                      .function = "",
+                                     .half_to = HALF_TO,
+                                     .half_from = HALF_FROM,
                                      .instruction = cl_instruction,
                                      .shared = "__local __attribute__((aligned(16)))",
                                      .vector = clike_short_vector,
