@@ -497,9 +497,10 @@ static bool find_group(void *user, const Stmt *s)
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = plain_instructions(c, f, has_instruction, d);
-    f = plain_loads(c,
-                    plain_halves(c, plain_scalars(c, f, d->shared_bytes ? d->shared_bytes : WORD)),
-                    has_vector, &(Vectors){c, d});
+    f = plain_loads(
+        c,
+        plain_halves(c, plain_scalars(c, f, d->shared_bytes ? d->shared_bytes : WORD), d->has_half),
+        has_vector, &(Vectors){c, d});
     f = plain_wide(c, f, has_vector, &(Vectors){c, d});
 
     Clike  x = {.c = c,

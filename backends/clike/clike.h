@@ -8,6 +8,7 @@
 #define TVMCC_BACKENDS_CLIKE_H
 
 #include "backends/common/matrices.h"
+#include "backends/common/plain.h"
 
 /* Threads of a block, along x, y and z and in all; 0: a run decides. */
 typedef struct {
@@ -23,8 +24,8 @@ typedef struct {
 typedef struct {
     const char *type;                              /* before such a name */
     void (*find)(Ctx *c, const Func *f, Map *out); /* buffer's id -> ClikeTexel */
-    /* A texel as a value of that type. */
-    void (*read)(Ctx *c, StrBuf *s, DType t, const char *image, const char *at);
+    /* A texel as a value of that type, which the language calls so. */
+    void (*read)(Ctx *c, StrBuf *s, DType t, const char *type, const char *image, const char *at);
 } ClikeImages;
 
 typedef struct ClikeDialect {
@@ -55,7 +56,8 @@ typedef struct ClikeDialect {
     /* A function that converts as PRIM_CAST does; NULL, or it gives NULL: the prelude's, or a cast.
      */
     const char *(*convert)(Ctx *c, DType to, DType from);
-    /* One that takes the bits of a float as an integer's, or back; NULL: the prelude's. */
+    /* One that takes the bits of a float as an integer's, or back; NULL: the prelude's, for
+     * languages whose f16 are their bits. */
     const char *(*bits)(DType to, DType from);
     /* What stands before a kernel's name. */
     void (*kernel)(StrBuf *s, ClikeBlock block);
@@ -64,6 +66,9 @@ typedef struct ClikeDialect {
     void (*slot)(StrBuf *s, uint32_t i);
     const char *values, *last;
     const char *function; /* before a function of the prelude: "static" */
+    /* Optional: operations on f16 that the language has, for which that is a type of its own; NULL:
+     * f16 are their bits. */
+    HasHalfFn *has_half;
     /* Optional: bodies of f32_of_f16 of `h` and f16_of_f32 of `v`, and the condition of the
      * preprocessor under which they have these; NULL: in any case. */
     const char *half_if, *half_to, *half_from;
@@ -129,7 +134,7 @@ const char *clike_short_type(DType t);
 const char *clike_short_vector(Ctx *c, DType t); /* "uchar4", of 32 bits at most */
 /* ... for languages whose functions take every type: "exp". */
 const char *clike_math_overloaded(MathFn fn, DType t);
-/* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */
+/* The bits of a number of 16 bits, as f16 is one where a dialect has no such type, and bf16. */
 void clike_half(StrBuf *s, DType t, double v);
 
 /* ---- cpu.c: functions that call each other, of one program ------------------------------------- */

@@ -231,7 +231,7 @@ static const Func *prepared(const ClikeProgram *p, const Func *f)
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
     if (!p->vectors)
         f = plain_scalars(c, f, WORD);
-    return clike_drop_unread(c, plain_halves(c, f));
+    return clike_drop_unread(c, plain_halves(c, f, NULL));
 }
 
 bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out)

@@ -14,7 +14,6 @@
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
 
 #include "backends/clike/clike.h"
-#include "backends/common/plain.h"
 
 typedef VEC(const Prim *) PrimList;
 

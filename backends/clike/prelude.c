@@ -126,6 +126,8 @@ const char *clike_convert(Ctx *c, const ClikeDialect *d, DType to, DType from)
 
 const char *clike_pun(Ctx *c, const ClikeDialect *d, DType to, DType from)
 {
+    if (d->has_half && (dtype_eq(to, DT_F16) || dtype_eq(from, DT_F16)))
+        return d->bits(to, from);
     if (to.bits == 16 || dtype_is_float(to) == dtype_is_float(from))
         return arena_printf(c->arena, "(%s)", d->type(to));
     if (d->bits)
@@ -231,29 +233,36 @@ static const char *either(Helpers *h, const char *when, const char *one, const c
     return one ? TEXT("\n#if %s\n    %s\n#else%s#endif\n", when, one, other) : body;
 }
 
-static void of_real(Helpers *h, DType f, const char *suffix)
+/* NaN wins in min and max, loses in minnum and maxnum; -0 < +0.  No comparison is a branch. */
+static void extremes(Helpers *h, DType f)
 {
-    const DType i = f.bits == 32 ? DT_I32 : DT_I64, u = f.bits == 32 ? DT_U32 : DT_U64;
-    const char *n = dtype_text(h->c, f), *t = type(h, f), *one = TEXT("%s a", t);
-    const char *sign = TEXT("%s(a)", bits_of(h, i, f));
-    const char *to_bits = bits_of(h, u, f), *of_bits = bits_of(h, f, u);
-    const char *mask = number(h, u, f.bits == 32 ? INT32_MAX : INT64_MAX);
-    pun(h, f, i);
-    pun(h, i, f);
-    pun(h, f, u);
-    pun(h, u, f);
-    /* NaN wins in min and max, loses in minnum and maxnum; -0 < +0.  No comparison is a branch. */
+    const DType i = f.bits == 16 ? DT_I16 : f.bits == 32 ? DT_I32 : DT_I64;
+    const char *n = dtype_text(h->c, f), *sign = TEXT("%s(a)", bits_of(h, i, f));
+
     add(h, f, TEXT("min_%s", n), two(h, f),
         either(h, h->d->extreme_if, f.bits == 32 ? h->d->min : NULL,
                TEXT("return (a < b) | (a != a) | ((a == b) & (%s < 0)) ? a : b;", sign)));
     add(h, f, TEXT("max_%s", n), two(h, f),
         either(h, h->d->extreme_if, f.bits == 32 ? h->d->max : NULL,
                TEXT("return (a > b) | (a != a) | ((a == b) & (%s >= 0)) ? a : b;", sign)));
+    add(h, f, TEXT("minnum_%s", n), two(h, f), "return b < a || a != a ? b : a;");
+    add(h, f, TEXT("maxnum_%s", n), two(h, f), "return b > a || a != a ? b : a;");
+}
+
+static void of_real(Helpers *h, DType f, const char *suffix)
+{
+    const DType i = f.bits == 32 ? DT_I32 : DT_I64, u = f.bits == 32 ? DT_U32 : DT_U64;
+    const char *n = dtype_text(h->c, f), *t = type(h, f), *one = TEXT("%s a", t);
+    const char *to_bits = bits_of(h, u, f), *of_bits = bits_of(h, f, u);
+    const char *mask = number(h, u, f.bits == 32 ? INT32_MAX : INT64_MAX);
+    pun(h, f, i);
+    pun(h, i, f);
+    pun(h, f, u);
+    pun(h, u, f);
+    extremes(h, f);
     if (!h->d->fma) /* GNU's, as vectors are */
         add(h, f, TEXT("fma_%s", n), TEXT("%s a, %s b, %s c", t, t, t),
             TEXT("return __builtin_fma%s(a, b, c);", suffix));
-    add(h, f, TEXT("minnum_%s", n), two(h, f), "return b < a || a != a ? b : a;");
-    add(h, f, TEXT("maxnum_%s", n), two(h, f), "return b > a || a != a ? b : a;");
     add(h, f, TEXT("abs_%s", n), one, TEXT("return %s(%s(a) & %s);", of_bits, to_bits, mask));
     add(h, f, TEXT("copysign_%s", n), two(h, f),
         TEXT("return %s((%s(a) & %s) | (%s(b) & ~%s));", of_bits, to_bits, mask, to_bits, mask));
@@ -316,10 +325,13 @@ static void of_half(Helpers *h, DType half, DType other)
 static void of_halves(Helpers *h)
 {
     const char *half = type(h, DT_F16), *word = half ? type(h, DT_U32) : NULL;
+    const char *bits = type(h, DT_BF16);
     const char *f = bits_of(h, DT_F32, DT_U32), *u = bits_of(h, DT_U32, DT_F32);
 
     if (!half)
         return;
+    if (h->d->has_half)
+        extremes(h, DT_F16);
     add(h, DT_F32, "f32_of_f16", TEXT("%s h", half),
         either(h, h->d->half_if, h->d->half_to,
                TEXT("\n    const %s sign = (%s)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
@@ -343,13 +355,13 @@ static void of_halves(Helpers *h)
                     "        rest = (rest - 0x38000000u + 0x0fffu + (rest >> 13 & 1u)) >> 13;\n"
                     "    return (%s)(sign | rest);\n",
                     word, u, word, u, f, half)));
-    add(h, DT_F32, "f32_of_bf16", TEXT("%s h", half), TEXT("return %s((%s)h << 16);", f, word));
+    add(h, DT_F32, "f32_of_bf16", TEXT("%s h", bits), TEXT("return %s((%s)h << 16);", f, word));
     add(h, DT_BF16, "bf16_of_f32", "float v",
         TEXT("\n    const %s bits = %s(v);\n"
              "    if ((bits & 0x7fffffffu) > 0x7f800000u)\n"
              "        return (%s)(bits >> 16 | 0x0040u);\n"
              "    return (%s)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);\n",
-             word, u, half, half));
+             word, u, bits, bits));
     of_half(h, DT_F16, DT_BF16);
     of_half(h, DT_BF16, DT_F16);
 }

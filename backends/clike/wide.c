@@ -44,7 +44,7 @@ void clike_texel(Clike *x, const Prim *p, StrBuf *s)
 
     if (!x->narrow)
         at = arena_printf(x->c->arena, "(%s)(%s)", x->d->narrow, at);
-    x->d->images->read(x->c, s, p->dtype, clike_image(x, b),
+    x->d->images->read(x->c, s, p->dtype, clike_type(x, p->dtype), clike_image(x, b),
                        arena_printf(x->c->arena, "%s + %s", clike_buffer(x, b), at));
 }
 

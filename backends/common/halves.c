@@ -10,8 +10,9 @@
 #include "backends/common/plain.h"
 
 typedef struct {
-    Map *kept; /* register's id -> that of f32 in its place, */
-    Map *is;   /* .. whose id is here */
+    HasHalfFn *has;  /* operations on f16 that stay; NULL: none */
+    Map       *kept; /* register's id -> that of f32 in its place, */
+    Map       *is;   /* .. whose id is here */
 } Halves;
 
 static bool is_extreme(const Prim *p)
@@ -67,7 +68,8 @@ static bool keep_register(void *user, const Stmt *s)
     Keep         *k = user;
     const Buffer *b = s->kind == STMT_ALLOC ? s->u.buffer : NULL;
 
-    if (b && b->scope == SCOPE_REG && dtype_is_half(b->dtype) && b->dtype.lanes == 1 && !b->alias &&
+    if (b && !(k->h->has && b->dtype.code == DT_FLOAT) && b->scope == SCOPE_REG &&
+        dtype_is_half(b->dtype) && b->dtype.lanes == 1 && !b->alias &&
         map_get(k->seen.extreme, b->id) && !map_get(k->seen.other, b->id)) {
         Buffer own = *b;
         own.dtype = DT_F32;
@@ -144,7 +146,8 @@ static const Prim *half_prim(Ctx *c, void *user, const Prim *p)
     case PRIM_VEC:
     case PRIM_SHUFFLE: return p; /* bits stay what they are */
     }
-    if (!p->nkids || !dtype_is_half(p->kids[0]->dtype))
+    if (!p->nkids || !dtype_is_half(p->kids[0]->dtype) ||
+        (h->has && p->kids[0]->dtype.code == DT_FLOAT && h->has(p)))
         return p;
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = widen(c, h, p->kids[i]);
@@ -168,9 +171,9 @@ static const Stmt *half_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
     return stmt_store(c, kept, now->u.store.index, widen(c, h, now->u.store.value));
 }
 
-const Func *plain_halves(Ctx *c, const Func *f)
+const Func *plain_halves(Ctx *c, const Func *f, HasHalfFn *has)
 {
-    Halves h = {map_new(c->scratch), map_new(c->scratch)};
+    Halves h = {has, map_new(c->scratch), map_new(c->scratch)};
     Keep   k = {c, {map_new(c->scratch), map_new(c->scratch)}, &h};
     TirMap m = {.user = &h, .prim = half_prim, .stmt = half_stmt};
 

@@ -4,8 +4,10 @@
 
 #include "ir/tir/tir.h"
 
-/* Arithmetic on floats of 16 bits as that of f32 (halves.c). */
-const Func *plain_halves(Ctx *c, const Func *f);
+/* Arithmetic on floats of 16 bits as that of f32, but for operations on f16 that the language has
+ * (halves.c); NULL: none. */
+typedef bool HasHalfFn(const Prim *p);
+const Func  *plain_halves(Ctx *c, const Func *f, HasHalfFn *has);
 
 /* Stores of vectors as loops over their lanes, but for words of what a block shares, or moves there
  * and from there of so many bytes at most (lanes.c). */

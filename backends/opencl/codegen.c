@@ -1,6 +1,7 @@
 /* OpenCL C 1.2 from flat TIR, through clike.  The text is built by the driver of the device at run
  * time (`<model>_open`), so one product runs on every OpenCL device.  f16 and bf16 are ushort in
- * memory and float when they are computed with: 1.2 promises no more. */
+ * memory and float when they are computed with: 1.2 promises no more.  Where the target says so f16
+ * is half (cl_khr_fp16). */
 #include "backends/backend.h"
 #include "backends/common/device.h"
 #include "backends/opencl/opencl.h"
@@ -45,6 +46,54 @@ static void cl_real(StrBuf *s, DType t, double v)
         str_printf(s, t.bits == 64 ? "%a" : "%af", v);
 }
 
+static const char *half_type(DType t)
+{
+    return dtype_eq(t, DT_F16) ? "half" : clike_short_type(t);
+}
+
+static const char *half_vector(Ctx *c, DType t)
+{
+    return dtype_eq(dtype_lanes(t, 1), DT_F16)
+               ? intern_printf(c->strings, "half%u", (unsigned)t.lanes)
+               : clike_short_vector(c, t);
+}
+
+static void half_real(StrBuf *s, DType t, double v)
+{
+    uint16_t bits;
+
+    if (!dtype_eq(t, DT_F16)) {
+        cl_real(s, t, v);
+        return;
+    }
+    dtype_put_f(t, &bits, v);
+    str_add(s, "(half)");
+    cl_real(s, DT_F32, dtype_get_f(t, &bits));
+}
+
+/* What is exact, or rounded once: the rest is more exact by way of float. */
+static bool has_half(const Prim *p)
+{
+    switch ((int)p->kind) {
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_FMA:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE: return true;
+    case PRIM_MATH:
+        return p->u.math == MATH_ABS || p->u.math == MATH_FLOOR || p->u.math == MATH_CEIL ||
+               p->u.math == MATH_TRUNC || p->u.math == MATH_ROUND || p->u.math == MATH_COPYSIGN;
+    }
+    return false;
+}
+
 static const char *cl_convert(Ctx *c, DType to, DType from)
 {
     return dtype_is_float(from) && !dtype_is_half(from) && dtype_is_int(to)
@@ -55,6 +104,8 @@ static const char *cl_convert(Ctx *c, DType to, DType from)
 static const char *cl_bits(DType to, DType from)
 {
     (void)from;
+    if (to.bits == 16)
+        return dtype_eq(to, DT_F16) ? "as_half" : to.code == DT_INT ? "as_short" : "as_ushort";
     return dtype_is_float(to)  ? to.bits == 64 ? "as_double" : "as_float"
            : to.code == DT_INT ? to.bits == 64 ? "as_long" : "as_int"
            : to.bits == 64     ? "as_ulong"
@@ -87,7 +138,7 @@ static void aocl_kernel(StrBuf *s, ClikeBlock block)
     "    return (int)((uint)c + (uint)(x.x * y.x + x.y * y.y + x.z * y.z + x.w * " \
     "y.w));\n#endif\n}\n"
 
-static const char *cl_instruction(IntrinId id)
+const char *opencl_instruction(IntrinId id)
 {
     switch ((int)id) {
     case INTRIN_DOT4_UU: return DOT("dot4_u8_u8", "dot_4x8packed_uu_uint", "uchar", "uchar");
@@ -96,14 +147,6 @@ static const char *cl_instruction(IntrinId id)
     case INTRIN_DOT4_II: return DOT("dot4_i8_i8", "dot_4x8packed_ss_int", "char", "char");
     }
     return NULL;
-}
-
-bool opencl_canonical(Ctx *c, Target *t, StrBuf *text)
-{
-    (void)c, (void)text;
-    for (uint32_t i = 0; i < INTRIN_COUNT; i++)
-        t->intrin_ops[i] = cl_instruction((IntrinId)i) != NULL;
-    return true;
 }
 
 /* Numbers of 16 bits in memory are converted without an extension, denormals as well.  Their bits
@@ -129,7 +172,7 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .function = "",
                                      .half_to = HALF_TO,
                                      .half_from = HALF_FROM,
-                                     .instruction = cl_instruction,
+                                     .instruction = opencl_instruction,
                                      .shared = "__local __attribute__((aligned(16)))",
                                      .vector = clike_short_vector,
                                      .make = {"(", ")("},
@@ -138,6 +181,15 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .fma = "fma",
                                      .wide = "long",
                                      .narrow = "int"};
+
+/* Is there a type half, half2, ..? */
+static bool names_half(const char *text)
+{
+    for (const char *p = text; (p = strstr(p, "half")); p++)
+        if (p > text && strchr(" (", p[-1]) && strchr(" )234", p[4]))
+            return true;
+    return false;
+}
 
 static bool source(Ctx *c, const ClikeDialect *d, const TirModule *m, StrBuf *out)
 {
@@ -151,8 +203,19 @@ static bool source(Ctx *c, const ClikeDialect *d, const TirModule *m, StrBuf *ou
     str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (strstr(text, "double") || strstr(kernels, "double"))
         str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    if (d->has_half && (names_half(text) || names_half(kernels)))
+        str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n");
     str_printf(out, "%s\n%s", text, kernels);
     return true;
+}
+
+/* Do all kernels compute with half? */
+static bool computes_with_half(const TirModule *m)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind == FUNC_DEVICE)
+            return opencl_has_half(m->funcs[i]->target);
+    return false;
 }
 
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
@@ -160,6 +223,14 @@ bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
     ClikeDialect d = dialect;
 
     d.images = &opencl_images;
+    if (computes_with_half(m)) {
+        d.type = half_type;
+        d.vector = half_vector;
+        d.real = half_real;
+        d.has_half = has_half;
+        d.half_to = "return (float)h;";
+        d.half_from = "return convert_half_rte(v);";
+    }
     return source(c, &d, m, out);
 }
 

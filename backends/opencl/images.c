@@ -83,13 +83,13 @@ static void find_images(Ctx *c, const Func *f, Map *out)
     }
 }
 
-static void read_texel(Ctx *c, StrBuf *s, DType t, const char *image, const char *at)
+static void read_texel(Ctx *c, StrBuf *s, DType t, const char *type, const char *image,
+                       const char *at)
 {
     const DType bits = {DT_UINT, t.bits, t.lanes};
-    const char *one = t.lanes == 1 ? clike_short_type(t) : clike_short_vector(c, t);
     const char *raw = t.lanes == 1 ? clike_short_type(bits) : clike_short_vector(c, bits);
 
-    str_printf(s, "as_%s(", one);
+    str_printf(s, "as_%s(", type);
     if (t.bits < 32)
         str_printf(s, t.lanes == 1 ? "(%s)" : "convert_%s(", raw);
     str_printf(s, "read_imageui(%s, %s)%s%s)", image, at, t.lanes == 1 ? ".x" : "",

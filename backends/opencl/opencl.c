@@ -22,6 +22,8 @@ static const Device opencl = {
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
     .most_args = OPENCL_ARGS,
     .models = models,
+    .word = opencl_word,
+    .words = opencl_words,
     .canonical = opencl_canonical,
     .source = opencl_source,
 };

@@ -1,6 +1,7 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
+ *   target.c    words of target strings
  *   images.c    weights that come through a texture unit
  *   opencl.c    the Backend struct
  *   aocl.c      those of Intel's FPGAs, whose compiler runs here */
@@ -14,8 +15,15 @@
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
 /* ... whose kernels say how large their groups are. */
 bool aocl_source(Ctx *c, const TirModule *m, StrBuf *out);
-/* Device.canonical: which instructions kernels may have. */
-bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
+/* Definition of the function that an instruction is; NULL: there is none. */
+const char *opencl_instruction(IntrinId id);
+
+/* ---- target.c ------------------------------------------------------------------------------------ */
+
+extern const char *const opencl_words[];
+bool                     opencl_word(Ctx *c, Target *t, const char *name, const char *value);
+bool                     opencl_canonical(Ctx *c, Target *t, StrBuf *text);
+bool                     opencl_has_half(const Target *t); /* as a type that is computed with */
 
 enum { OPENCL_ARGS = 128 }; /* 1 KiB, which is what AMD, ARM and Qualcomm take */
 

@@ -462,7 +462,7 @@ bool vulkan_function(Spirv *s, const Func *f)
 
     s->floats = 0;
     f = plain_instructions(c, f, has_intrin, NULL);
-    f = plain_halves(c, plain_scalars(c, f, s->matrices ? PANEL_BYTES : 0));
+    f = plain_halves(c, plain_scalars(c, f, s->matrices ? PANEL_BYTES : 0), NULL);
     f = plain_wide(c, plain_loads(c, f, has_vector, NULL), has_vector, NULL);
     Gen g = {.s = s,
              .c = c,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define IMAGE_TYPE "image1d_buffer_t"
+#define HALF "cl_khr_fp16"
 
 static void note_build_log(OpenCl *cl, Handle program)
 {
@@ -68,6 +69,38 @@ static const char *ask_for_exact(OpenCl *cl, const char *options, char room[MAX_
     return config & CL_FP_EXACT_DIVIDE_SQRT
                ? add_option(options, " -cl-fp32-correctly-rounded-divide-sqrt", room)
                : options;
+}
+
+/* ---- numbers of 16 bits ----------------------------------------------------------------------- */
+
+static bool has_extension(OpenCl *cl, const char *name)
+{
+    size_t bytes = 0, n = strlen(name);
+    bool   found = false;
+    char  *all;
+
+    if (cl->clGetDeviceInfo(cl->device, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) ||
+        !(all = calloc(bytes + 1, 1)))
+        return false;
+    cl->clGetDeviceInfo(cl->device, CL_DEVICE_EXTENSIONS, bytes, all, NULL);
+    for (const char *p = all; (p = strstr(p, name)) && !found; p += n)
+        found = (p == all || p[-1] == ' ') && (!p[n] || p[n] == ' ');
+    free(all);
+    return found;
+}
+
+static int32_t no_half(OpenCl *cl)
+{
+    uint64_t config = 0;
+
+    cl->clGetDeviceInfo(cl->device, CL_DEVICE_HALF_FP_CONFIG, sizeof config, &config, NULL);
+    if (has_extension(cl, HALF) && config & CL_FP_ROUND_TO_NEAREST)
+        return TVMCC_OK;
+    snprintf(cl->state.error, sizeof cl->state.error,
+             "the device does not compute with numbers of 16 bits (" HALF
+             "), as this program does; "
+             "one for --target=opencl computes with f32");
+    return TVMCC_E_DEVICE;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -275,6 +308,8 @@ int32_t tvmrt_opencl_module_load(void *self, uint32_t form, const void *code, si
     cl->ntexels = 0;
     if (!rc && (p->images = form == TVMCC_CODE_SOURCE && has_text(code, bytes, IMAGE_TYPE)))
         rc = no_images(cl);
+    if (!rc && form == TVMCC_CODE_SOURCE && has_text(code, bytes, HALF))
+        rc = no_half(cl);
     if (!rc)
         rc = build(cl, p, form, code, bytes, options);
     if (rc)

@@ -9,7 +9,8 @@
  *     test_ops_compiled <target> --machine=FILE ..       .. with other figures of the machine
  *     test_ops_compiled <target> -f16 ..                 of operands of f32 in 16 bits (below)
  *     test_ops_compiled <target> -constants ..           of one operand, the first or the last
- *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here; -device=mali
+ *     test_ops_compiled <target> -arch=sm_90 ..          for a GPU that is here; -device=mali,
+ *                                                        -supports_float16=1, one or several
  *     test_ops_compiled <target> -ir=gfx1100 ..          for a GPU whose IR mock libraries run
  *     test_ops_compiled <target> -timed ..               on a device that times launches
  *     test_ops_compiled llvm -flush ..                   with subnormal floats taken for 0
@@ -420,6 +421,16 @@ static bool run_on_device(uint32_t kind, uint32_t most, int n, char **ops)
     return device != NULL;
 }
 
+/* Words of a target, with one more. */
+static const char *with_word(const char *words, const char *word)
+{
+    static char all[256];
+    size_t      n = words ? strlen(words) : 0;
+
+    snprintf(all + n, sizeof all - n, "%s%s", n ? " " : "", word);
+    return all;
+}
+
 int main(int argc, char **argv)
 {
     bool any = false;
@@ -430,8 +441,8 @@ int main(int argc, char **argv)
         else if (!strncmp(argv[2], "--machine=", 10))
             machine = argv[2] + 10;
         else if (!strncmp(argv[2], "-arch=", 6) || !strncmp(argv[2], "-mcpu=", 6) ||
-                 !strncmp(argv[2], "-device=", 8))
-            arch = argv[2];
+                 !strncmp(argv[2], "-device=", 8) || !strncmp(argv[2], "-supports_", 10))
+            arch = with_word(arch, argv[2]);
         else if (!strncmp(argv[2], "-ir=", 4))
             ir_of = argv[2] + 4;
         else if (!strcmp(argv[2], "-f16"))

@@ -18,7 +18,9 @@ enum {
     CL_DEVICE_LOCAL_MEMORY = 0x1023,
     CL_KERNEL_BLOCK_THREADS = 0x11b0,
     CL_DEVICE_SINGLE_FP_CONFIG = 0x101b,
-    CL_DEVICE_VERSION = 0x102f
+    CL_DEVICE_VERSION = 0x102f,
+    CL_DEVICE_EXTENSIONS = 0x1030,
+    CL_DEVICE_HALF_FP_CONFIG = 0x1033
 };
 
 static char options[1024];
@@ -57,8 +59,16 @@ int32_t clGetDeviceInfo(Handle device, uint32_t what, size_t bytes, void *out, s
 {
     const char *config = getenv("FAKE_CL_CONFIG"), *version = getenv("FAKE_CL_VERSION");
 
-    (void)device, (void)got;
-    if (what == CL_DEVICE_SINGLE_FP_CONFIG && bytes == 8)
+    const char *extensions = getenv("FAKE_CL_EXTENSIONS");
+
+    (void)device;
+    if (what == CL_DEVICE_EXTENSIONS && extensions && got)
+        *got = strlen(extensions) + 1;
+    else if (what == CL_DEVICE_EXTENSIONS && extensions && bytes > strlen(extensions))
+        strcpy(out, extensions);
+    else if (what == CL_DEVICE_HALF_FP_CONFIG && bytes == 8)
+        *(uint64_t *)out = (uint64_t)number("FAKE_CL_HALF", 0);
+    else if (what == CL_DEVICE_SINGLE_FP_CONFIG && bytes == 8)
         *(uint64_t *)out = config ? strtoull(config, NULL, 0) : 0;
     else if (what == CL_DEVICE_IMAGES && bytes == 4)
         *(uint32_t *)out = (uint32_t)number("FAKE_CL_IMAGES", 1);

@@ -2,6 +2,7 @@
  * of binaries that the device refuses, and of blocks that it has no room for. */
 #include "tvmcc/runtime.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,30 @@ static void check(const char *config, const char *version, uint32_t form, const 
     if (d)
         tvmrt_device_close(d);
     free(room);
+}
+
+/* A program that computes with half, of which the device says that. */
+static void check_half(const char *extensions, const char *config, bool taken)
+{
+    static const char text[] = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable";
+    static const char want[] = "the device does not compute with numbers of 16 bits (cl_khr_fp16), "
+                               "as this program does; one for --target=opencl computes with f32";
+    _Alignas(64) char room[4096];
+    void             *module = NULL;
+    const char       *why = "", *said;
+
+    setenv("FAKE_CL_EXTENSIONS", extensions, 1);
+    setenv("FAKE_CL_HALF", config, 1);
+    const tvmcc_device *d = tvmrt_device_open(TVMCC_DEVICE_OPENCL, room, sizeof room, &why);
+    if (d)
+        d->module_load(d->self, TVMCC_CODE_SOURCE, text, strlen(text), LEAST, &module);
+    said = d ? d->last_error(d->self) : why;
+    if (!strcmp(said, want) == taken) {
+        printf("extensions '%s', f16 as %s: '%s'\n", extensions, config, said);
+        failures++;
+    }
+    if (d)
+        tvmrt_device_close(d);
 }
 
 static void check_refused(const char *variable, const char *code, const char *want)
@@ -108,6 +133,11 @@ int main(void)
     check("0x80", one, SOURCE, image, LEAST, LEAST EXACT " -cl-kernel-arg-info");
     check("0x80", one, BINARY, image, LEAST, LEAST);
     check("0x80", one, BINARY, plain, LEAST, LEAST); /* has been compiled */
+    check_half("cl_khr_fp64 cl_khr_fp16", "0x7", true);
+    check_half("cl_khr_fp16 cl_khr_icd", "0x4", true);
+    check_half("cl_khr_fp16", "0x8", false); /* rounds to zero */
+    check_half("cl_khr_fp16x xcl_khr_fp16", "0x7", false);
+    check_half("", "0x7", false);
     for (int i = 0; i < 2; i++) {
         const char *variable = i ? "FAKE_CL_STATUS" : "FAKE_CL_ERROR";
 
