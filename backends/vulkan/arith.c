@@ -324,6 +324,54 @@ uint32_t emit_arith(Gen *g, const Prim *p)
     return dtype_is_bool(t) ? logical(g, p, v[0], v[1]) : whole(g, p, v[0], v[1]);
 }
 
+/* ---- products of bytes --------------------------------------------------------------------------- */
+
+static bool is_dot(const Prim *p)
+{
+    return p->kind == PRIM_INTRIN && p->u.intrin->sums && !p->u.intrin->warp;
+}
+
+static void find_dot(void *user, const Prim *p)
+{
+    bool *found = user;
+
+    *found = *found || is_dot(p);
+}
+
+bool multiplies_words(const Func *f)
+{
+    bool found = false;
+
+    stmt_visit(f->body, &(TirVisit){.user = &found, .prim = find_dot});
+    return found;
+}
+
+/* Of bytes of both signs the signed ones come first.  What adds to a sum itself saturates. */
+uint32_t emit_dot(Gen *g, const Prim *p)
+{
+    const uint32_t u32 = spv_type(g->s, DT_U32);
+    uint32_t       v[2], sum;
+    bool           sign[2];
+
+    if (!is_dot(p) || p->nkids != 3)
+        return emit_fail(g, "vectors");
+    for (int i = 0; i < 2; i++) {
+        v[i] = emit_word(g, p->kids[i]);
+        sign[i] = p->kids[i]->dtype.code == DT_INT;
+    }
+    sum = emit_prim(g, p->kids[2]);
+    if (g->failed)
+        return 0;
+    spv_dots(g->s);
+    bool turned = sign[1] && !sign[0];
+    v[0] = OP3(g,
+               sign[0] != sign[1] ? OpSUDotKHR
+               : sign[0]          ? OpSDotKHR
+                                  : OpUDotKHR,
+               u32, v[turned], v[!turned], SpvPackedVectorFormat4x8BitKHR);
+    return OP2(g, OpIAdd, u32, v[0], sum);
+}
+
 /* ---- conversions --------------------------------------------------------------------------------- */
 
 /* Truncates and saturates; NaN gives 0. */
@@ -357,21 +405,17 @@ static uint32_t bitcast(Gen *g, DType to, uint32_t v)
     return OP1(g, OpBitcast, spv_type(g->s, to), v);
 }
 
+/* The lower half of a word. */
 static uint32_t f32_of_f16(Gen *g, uint32_t h)
 {
-    uint32_t sign = u32(g, OpShiftLeftLogical, u32(g, OpBitwiseAnd, h, 0x8000), 16);
-    uint32_t rest = u32(g, OpBitwiseAnd, h, 0x7fff), up = u32(g, OpShiftLeftLogical, rest, 13);
-    uint32_t small = OP1(g, OpConvertUToF, spv_type(g->s, DT_F32), rest); /* n * 2^-24 */
-    uint32_t tiny = OP2(g, OpULessThan, boolean(g), rest, spv_int(g->s, DT_U32, 0x0400));
-    uint32_t huge = OP2(g, OpULessThan, boolean(g), spv_int(g->s, DT_U32, 0x7bff), rest);
+    uint32_t f32 = spv_type(g->s, DT_F32), two = spv_vector(g->s, f32, 2);
 
-    small = bitcast(g, DT_U32, exact(g, OpFMul, DT_F32, small, spv_real(g->s, DT_F32, 0x1p-24)));
-    up = choose(g, DT_U32, huge, u32(g, OpIAdd, up, 0x70000000), u32(g, OpIAdd, up, 0x38000000));
-    up = choose(g, DT_U32, tiny, small, up);
-    return bitcast(g, DT_F32, OP2(g, OpBitwiseOr, spv_type(g->s, DT_U32), up, sign));
+    g->s->floats |= DT_F16.bits;
+    two = OP3(g, OpExtInst, two, spv_glsl(g->s), GlslUnpackHalf2x16, h);
+    return OP2(g, OpCompositeExtract, f32, two, 0);
 }
 
-/* To nearest, ties to even. */
+/* To nearest, ties to even; how PackHalf2x16 rounds is the device's own affair. */
 static uint32_t f16_of_f32(Gen *g, uint32_t v)
 {
     uint32_t type = spv_type(g->s, DT_U32), bits = bitcast(g, DT_U32, v);

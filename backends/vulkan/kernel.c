@@ -398,19 +398,20 @@ static void widen(Gen *g)
 
 /* Floats as IEEE 754 has them: by default a driver may take subnormal numbers for 0, and assume
  * that there is no NaN.  A device that has no such mode is not told of it
- * (runtime/device/vulkan_modes.c). */
+ * (runtime/device/vulkan_modes.c).  Nothing is rounded to f16. */
 static void float_modes(Gen *g, uint32_t function)
 {
     static const struct {
-        SpvEnum capability;
-        SpvMode mode;
-    } modes[] = {{SpvDenormPreserve, SpvModeDenormPreserve},
-                 {SpvSignedZeroInfNanPreserve, SpvModeSignedZeroInfNanPreserve},
-                 {SpvRoundingModeRTE, SpvModeRoundingModeRTE}};
+        SpvEnum  capability;
+        SpvMode  mode;
+        uint32_t least; /* bits */
+    } modes[] = {{SpvDenormPreserve, SpvModeDenormPreserve, 16},
+                 {SpvSignedZeroInfNanPreserve, SpvModeSignedZeroInfNanPreserve, 16},
+                 {SpvRoundingModeRTE, SpvModeRoundingModeRTE, 32}};
 
     for (size_t i = 0; i < COUNT(modes) && g->s->floats; i++) {
         spv_capability(g->s, modes[i].capability);
-        for (uint32_t bits = 32; bits <= 64; bits *= 2)
+        for (uint32_t bits = modes[i].least; bits <= 64; bits *= 2)
             if (g->s->floats & bits)
                 PUT(g->s, &g->s->modes, OpExecutionMode, function, modes[i].mode, bits);
     }
@@ -443,8 +444,9 @@ static void finish(Gen *g, uint32_t function, uint32_t start)
 
 static bool has_intrin(const void *user, IntrinId id)
 {
-    (void)user, (void)id; /* but those of warps, which stay */
-    return false;
+    const Target *t = user; /* those of warps stay */
+
+    return t->intrin_ops[id] != 0;
 }
 
 static bool has_vector(const void *user, DType vector, Scope scope)
@@ -461,8 +463,13 @@ bool vulkan_function(Spirv *s, const Func *f)
     uint32_t function = spv_id(s), start = spv_id(s);
 
     s->floats = 0;
-    f = plain_instructions(c, f, has_intrin, NULL);
-    f = plain_halves(c, plain_scalars(c, f, s->matrices ? PANEL_BYTES : 0), NULL);
+    f = plain_instructions(c, f, has_intrin, f->target);
+    f = plain_halves(c,
+                     plain_scalars(c, f,
+                                   s->matrices           ? PANEL_BYTES
+                                   : multiplies_words(f) ? WORD
+                                                         : 0),
+                     NULL);
     f = plain_wide(c, plain_loads(c, f, has_vector, NULL), has_vector, NULL);
     Gen g = {.s = s,
              .c = c,

@@ -304,6 +304,16 @@ static void extension(Spirv *s, const char *name)
     spv_put(s, &s->extensions, OpExtension, string_words(name, COUNT(words), words), words);
 }
 
+void spv_dots(Spirv *s)
+{
+    if (s->dots)
+        return;
+    s->dots = true;
+    spv_capability(s, SpvDotProductKHR);
+    spv_capability(s, SpvDotProductInput4x8BitPackedKHR);
+    extension(s, "SPV_KHR_integer_dot_product");
+}
+
 Spirv *spv_new(Ctx *c, bool matrices)
 {
     Spirv *s = NEW(c->arena, Spirv);

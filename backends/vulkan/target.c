@@ -1,18 +1,25 @@
-/* Whether kernels have cooperative matrices: `vulkan -supports_cooperative_matrix=1`, as TVM has
- * it.
+/* What kernels may have that not every device does, by TVM's words: cooperative matrices
+ * (`vulkan -supports_cooperative_matrix=1`), products of bytes (`-supports_integer_dot_product=1`).
  *
  * Devices without them refuse such a product, so a plain one may stand behind it. */
 #include "backends/vulkan/vulkan.h"
 
 #include <string.h>
 
-const char *const vulkan_words[] = {"-supports_cooperative_matrix", NULL};
+enum { WORD_MATRICES, WORD_DOTS };
+
+const char *const vulkan_words[] = {[WORD_MATRICES] = "-supports_cooperative_matrix",
+                                    [WORD_DOTS] = "-supports_integer_dot_product",
+                                    NULL};
 
 bool vulkan_word(Ctx *c, Target *t, const char *name, const char *value)
 {
     if (strcmp(value, "0") && strcmp(value, "1"))
         return error_at(c, E_TARGET, NO_LOC, "'%s=%s': it is 0 or 1", name, value);
-    t->intrin_ops[INTRIN_COOPERATIVE_F16] = *value == '1';
+    if (!strcmp(name, vulkan_words[WORD_MATRICES]))
+        t->intrin_ops[INTRIN_COOPERATIVE_F16] = *value == '1';
+    for (int i = INTRIN_DOT4_UU; i <= INTRIN_DOT4_II && !strcmp(name, vulkan_words[WORD_DOTS]); i++)
+        t->intrin_ops[i] = *value == '1';
     return true;
 }
 
@@ -27,12 +34,10 @@ static bool is_usual(const Target *t)
 }
 
 /* Subgroups of 32 threads, which devices with larger ones have as well. */
-bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text)
+static bool take_subgroups(Ctx *c, Target *t, StrBuf *text)
 {
     const uint32_t subgroup = warp_threads(warp_layout(LAYOUT_COOPERATIVE));
 
-    if (!t->intrin_ops[INTRIN_COOPERATIVE_F16])
-        return true;
     if (t->warp != subgroup && !is_usual(t)) {
         error_at(c, E_TARGET, NO_LOC, "cooperative matrices are those of subgroups of %u threads",
                  subgroup);
@@ -41,6 +46,18 @@ bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text)
     }
     if (t->warp != subgroup)
         str_printf(text, " -thread_warp_size=%u", t->warp = subgroup);
-    str_printf(text, " %s=1", vulkan_words[0]);
+    return true;
+}
+
+bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text)
+{
+    const bool matrices = t->intrin_ops[INTRIN_COOPERATIVE_F16];
+
+    if (matrices && !take_subgroups(c, t, text))
+        return false;
+    if (matrices)
+        str_printf(text, " %s=1", vulkan_words[WORD_MATRICES]);
+    if (t->intrin_ops[INTRIN_DOT4_UU])
+        str_printf(text, " %s=1", vulkan_words[WORD_DOTS]);
     return true;
 }

@@ -9,6 +9,7 @@
 
 #define PRIM_KEY(p) (UINT64_C(3) << 60 | (p)->id)
 #define INDEX_KEY(i) (UINT64_C(4) << 60 | (i)->id)
+#define WORD_KEY(p) (UINT64_C(5) << 60 | (p)->id)
 
 /* ---- what is known ------------------------------------------------------------------------------- */
 
@@ -202,6 +203,7 @@ static uint32_t vector_at(Gen *g, const Buffer *b, const Idx *const *index, uint
 }
 
 static uint32_t load(Gen *g, const Prim *p);
+static uint32_t load_panel(Gen *g, const Prim *p);
 
 static uint32_t load_vector(Gen *g, const Prim *p)
 {
@@ -221,6 +223,8 @@ static uint32_t load_vector(Gen *g, const Prim *p)
             return each[0];
         return OP1(g, p->dtype.code == DT_INT ? OpSConvert : OpUConvert, type, each[0]);
     }
+    if (panel_numbers(g, l->buffer) == p->dtype.lanes)
+        return OP1(g, p->dtype.code == DT_INT ? OpSConvert : OpUConvert, type, load_panel(g, p));
     for (uint32_t i = 0; i < p->dtype.lanes; i++) {
         const Idx *at = idx_addc(g->c->arith, l->index[0], i);
         each[i] = load(g, prim_load(g->c, l->buffer, &at));
@@ -310,6 +314,37 @@ static uint32_t load(Gen *g, const Prim *p)
     if (dtype_is_bool(d))
         v = OP2(g, OpINotEqual, spv_type(g->s, d), v, spv_int(g->s, DT_U32, 0));
     return v;
+}
+
+/* Numbers of shared memory that are a cell. */
+static uint32_t load_panel(Gen *g, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    const uint32_t  cell = spv_cell(g->s, dtype_lanes(p->dtype, 1), SpvWorkgroup);
+    uint32_t        words[3] = {address(g, l->buffer, l->n, l->index)};
+
+    return emit_op(g, OpLoad, spv_vector(g->s, cell, p->dtype.lanes),
+                   1 + access_words(g, SpvWorkgroup, 0, words + 1), words);
+}
+
+uint32_t emit_word(Gen *g, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    const uint32_t  u32 = spv_type(g->s, DT_U32);
+    uint32_t        id = emit_known(g, WORD_KEY(p)), bytes;
+
+    if (id)
+        return id;
+    if (storage_of(g, l->buffer) == SpvPhysicalStorageBuffer) {
+        id = OP3(g, OpLoad, u32, vector_at(g, l->buffer, l->index, u32), SpvAligned, WORD);
+    } else if (panel_numbers(g, l->buffer) == WORD) {
+        id = OP1(g, OpBitcast, u32, load_panel(g, p));
+    } else {
+        bytes = spv_vector(g->s, spv_cell(g->s, dtype_lanes(p->dtype, 1), SpvWorkgroup), WORD);
+        id = OP1(g, OpBitcast, u32, OP1(g, OpUConvert, bytes, emit_prim(g, p)));
+    }
+    know_for(g, &g->stmt, WORD_KEY(p), id);
+    return id;
 }
 
 /* Several numbers of shared memory: a cell of a panel, or one by one. */
@@ -573,8 +608,8 @@ static uint32_t value(Gen *g, const Prim *p)
                    p->u.from[0]);
     case PRIM_SPLAT:
     case PRIM_RAMP:
-    case PRIM_VEC:
-    case PRIM_INTRIN: return emit_fail(g, "vectors");
+    case PRIM_VEC: return emit_fail(g, "vectors");
+    case PRIM_INTRIN: return emit_dot(g, p);
     case PRIM_ADDR:
     case PRIM_SYMBOL:
     case PRIM_SIZEOF: break;

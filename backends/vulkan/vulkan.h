@@ -8,6 +8,7 @@
  *   values.c   expressions, indices, memory
  *   arith.c    arithmetic, functions, conversions
  *   exact.c    quotients and remainders of floats
+ *   panels.c   shared arrays of vectors
  *   matrices.c cooperative matrices
  *   target.c   words of target strings
  *   images.c   the kernels of a plan, a module each
@@ -60,8 +61,9 @@ typedef struct {
     Map     *known; /* hash of an instruction without its result -> Known */
     uint32_t glsl;
     uint32_t divide, remainder[2]; /* functions of exact.c; 0: not yet */
-    uint32_t floats;               /* 32, 64 or both: of the floats that the function at hand has */
-    bool     matrices;             /* cooperative ones, which want the memory model of Vulkan */
+    uint32_t floats;   /* bits 16, 32, 64: of the floats that the function at hand has */
+    bool     dots;     /* products of words */
+    bool     matrices; /* cooperative ones, which want the memory model of Vulkan */
 } Spirv;
 
 /* One instruction at the end of `to`. */
@@ -73,6 +75,7 @@ void spv_put(Spirv *s, Words *to, SpvOp op, uint32_t n, const uint32_t *operands
 Spirv   *spv_new(Ctx *c, bool matrices);
 uint32_t spv_id(Spirv *s);
 void     spv_capability(Spirv *s, SpvEnum what);
+void     spv_dots(Spirv *s); /* what products of words need */
 uint32_t spv_glsl(Spirv *s); /* the set of instructions */
 
 /* Of a value: bool, 32 bits, or 64 with the capability for it. */
@@ -162,6 +165,7 @@ uint32_t emit_known(const Gen *g, uint64_t key);
 
 uint32_t emit_prim(Gen *g, const Prim *p);
 uint32_t emit_index(Gen *g, const Idx *i);
+uint32_t emit_word(Gen *g, const Prim *load); /* of four bytes on their border */
 void     emit_store(Gen *g, const StoreData *d);
 /* The address of a cell; of shared arrays whose cells hold several numbers, the one that begins
  * there. */
@@ -172,6 +176,9 @@ uint32_t emit_cell(Gen *g, const Buffer *b, const Idx *at);
 uint32_t emit_arith(Gen *g, const Prim *p); /* of kids that are values */
 uint32_t emit_cast(Gen *g, uint32_t v, DType to, DType from);
 uint32_t emit_bits(Gen *g, uint32_t v, DType to, DType from);
+/* A sum of products of words, four a step; has the function some? */
+uint32_t emit_dot(Gen *g, const Prim *p);
+bool     multiplies_words(const Func *f);
 
 /* ---- exact.c ------------------------------------------------------------------------------------- */
 
@@ -179,12 +186,15 @@ uint32_t emit_bits(Gen *g, uint32_t v, DType to, DType from);
 uint32_t exact_divide(Gen *g, uint32_t a, uint32_t b);
 uint32_t exact_remainder(Gen *g, DType t, uint32_t a, uint32_t b);
 
-/* ---- matrices.c ---------------------------------------------------------------------------------- */
+/* ---- panels.c ------------------------------------------------------------------------------------ */
 
-/* Shared arrays of operands that threads store several numbers of at a time, and nobody but
- * matrices loads: their cells are vectors of so many (1: of all others). */
+/* Shared arrays of which threads store several numbers at a time, and load none alone: their cells
+ * are vectors of so many (1: of all others). */
 void     find_panels(Gen *g);
 uint32_t panel_numbers(const Gen *g, const Buffer *b);
+
+/* ---- matrices.c ---------------------------------------------------------------------------------- */
+
 /* Variables for the matrices of a buffer; one operation on them. */
 void emit_matrices(Gen *g, const Buffer *b);
 void emit_matrix_op(Gen *g, const MatrixOp *op);

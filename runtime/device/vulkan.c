@@ -4,9 +4,12 @@
 #include "vulkan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEVICES = 32, MAX_FAMILIES = 32 };
+
+static const char *const dot_extension = "VK_KHR_shader_integer_dot_product";
 
 int32_t tvmrt_vk_check(Vulkan *vk, int32_t code, const char *what)
 {
@@ -107,6 +110,35 @@ static const char *find_device(Vulkan *vk, uint32_t number)
     return why;
 }
 
+bool tvmrt_vk_has_extensions(Vulkan *vk, uint32_t wanted, const char *const *names)
+{
+    uint32_t     n = 0, found = 0;
+    VkExtension *all;
+
+    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL) ||
+        !(all = calloc(n + 1, sizeof *all)))
+        return false;
+    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, all) < 0)
+        n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < wanted; k++)
+            found += strcmp(all[i].name, names[k]) == 0;
+    free(all);
+    return found == wanted;
+}
+
+/* Products of bytes, four a step. */
+static bool find_dots(Vulkan *vk)
+{
+    VkDotFeatures dots = {.type = VK_DOT_FEATURES};
+    VkFeatures    features = {.type = VK_FEATURES, .next = &dots};
+
+    if (!tvmrt_vk_has_extensions(vk, 1, &dot_extension))
+        return false;
+    vk->vkGetPhysicalDeviceFeatures2(vk->physical, &features);
+    return dots.dots;
+}
+
 /* Of what the device has: what a module may ask for. */
 static void choose_features(Vulkan *vk)
 {
@@ -132,17 +164,29 @@ static bool new_device(Vulkan *vk)
     const float priority = 1;
     VkQueueInfo queue = {
         .type = VK_QUEUE, .family = vk->family, .count = 1, .priorities = &priority};
-    VkMatrixFeatures matrices = {.type = VK_MATRIX_FEATURES, .next = &vk->features, .matrices = 1};
+    VkMatrixFeatures   matrices = {.type = VK_MATRIX_FEATURES, .matrices = 1};
     VkSubgroupFeatures subgroups = {
         .type = VK_SUBGROUP_FEATURES, .next = &matrices, .control = 1, .full = 1};
-    VkDeviceInfo info = {.type = VK_DEVICE, .next = &vk->features, .nqueues = 1, .queues = &queue};
+    VkDotFeatures dots = {.type = VK_DOT_FEATURES, .next = &vk->features, .dots = 1};
+    const char   *extensions[MOST_EXTENSIONS];
+    VkDeviceInfo  info = {.type = VK_DEVICE,
+                          .next = &vk->features,
+                          .nqueues = 1,
+                          .queues = &queue,
+                          .extensions = extensions};
 
     vk->has_matrices = tvmrt_vk_find_matrices(vk); /* of this device alone */
+    vk->has_dots = find_dots(vk);
     choose_features(vk);
+    if (vk->has_dots) {
+        info.next = &dots;
+        extensions[info.nextensions++] = dot_extension;
+    }
     if (vk->has_matrices) {
+        matrices.next = (void *)(uintptr_t)info.next;
         info.next = &subgroups;
-        info.nextensions = MATRIX_EXTENSIONS;
-        info.extensions = tvmrt_vk_matrix_extensions;
+        for (uint32_t i = 0; i < MATRIX_EXTENSIONS; i++)
+            extensions[info.nextensions++] = tvmrt_vk_matrix_extensions[i];
     }
     if (vk->vkCreateDevice(vk->physical, &info, NULL, &vk->device))
         vk->device = NULL;

@@ -50,7 +50,7 @@ typedef struct {
     VkFeatures11 features11;
     VkFeatures12 features12;
     VkFloats     floats;
-    bool         has_matrices; /* that kernels ask for */
+    bool         has_matrices, has_dots; /* that kernels ask for */
     VkObject     pool, fence, cache, layout;
     Memory      *staging;
     size_t       staged;                 /* bytes of it that copies may still use */
@@ -74,6 +74,7 @@ typedef struct {
 /* TVMCC_OK for code 0, else TVMCC_E_DEVICE, with the error recorded. */
 int32_t tvmrt_vk_check(Vulkan *vk, int32_t code, const char *what);
 int32_t tvmrt_vk_refuse(Vulkan *vk, const char *why);
+bool    tvmrt_vk_has_extensions(Vulkan *vk, uint32_t n, const char *const *names); /* all */
 
 /* ---- vulkan_memory.c ------------------------------------------------------------------------- */
 
@@ -126,7 +127,7 @@ size_t tvmrt_vk_keep_modes(const VkFloats *has, const uint32_t *module, size_t n
 /* Has the device matrices of 16x16 numbers of f16, whose products are sums of f32, and subgroups of
  * 32 threads?  Behind its features. */
 bool tvmrt_vk_find_matrices(Vulkan *vk);
-enum { SUBGROUP = 32, MATRIX_EXTENSIONS = 2 };
+enum { SUBGROUP = 32, MATRIX_EXTENSIONS = 2, MOST_EXTENSIONS = MATRIX_EXTENSIONS + 1 };
 extern const char *const tvmrt_vk_matrix_extensions[MATRIX_EXTENSIONS];
 
 /* ---- vulkan_timing.c ------------------------------------------------------------------------- */

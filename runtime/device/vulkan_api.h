@@ -39,6 +39,7 @@ enum {
     VK_SUBGROUP_PROPERTIES = 1000225000, /* VK_EXT_subgroup_size_control */
     VK_SUBGROUP_SIZE = 1000225001,
     VK_SUBGROUP_FEATURES = 1000225002,
+    VK_DOT_FEATURES = 1000280000,    /* VK_KHR_shader_integer_dot_product */
     VK_MATRIX_FEATURES = 1000506000, /* VK_KHR_cooperative_matrix */
     VK_MATRIX = 1000506001,
     VK_MEMORY_FLAGS = 1000060000,
@@ -56,6 +57,8 @@ enum {
     VK_NAN_PRESERVE = 0, /* of f16, f32, f64 */
     VK_DENORM_PRESERVE = 3,
     VK_ROUND_EVEN = 9,
+    VK_INDEPENDENCE_32 = 0, /* f16 and f64 are alike */
+    VK_INDEPENDENCE_ALL = 1,
     VK_INDEPENDENCE_NONE = 2,
     /* bits */
     VK_QUEUE_COMPUTE = 2,
@@ -196,6 +199,12 @@ typedef struct {
     void    *next;
     uint32_t size;
 } VkSubgroupSize;
+
+typedef struct {
+    int32_t  type;
+    void    *next;
+    uint32_t dots;
+} VkDotFeatures;
 
 typedef struct {
     int32_t  type;

@@ -3,30 +3,12 @@
  */
 #include "vulkan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 16, MOST_MATRICES = 256, MOST_SUBGROUPS = 1024 / SUBGROUP /* of a block */ };
 
 const char *const tvmrt_vk_matrix_extensions[MATRIX_EXTENSIONS] = {"VK_KHR_cooperative_matrix",
                                                                    "VK_EXT_subgroup_size_control"};
-
-static bool has_extensions(Vulkan *vk)
-{
-    uint32_t     n = 0, found = 0;
-    VkExtension *all;
-
-    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL) ||
-        !(all = calloc(n + 1, sizeof *all)))
-        return false;
-    if (vk->vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, all) < 0)
-        n = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < MATRIX_EXTENSIONS; k++)
-            found += strcmp(all[i].name, tvmrt_vk_matrix_extensions[k]) == 0;
-    free(all);
-    return found == MATRIX_EXTENSIONS;
-}
 
 /* All threads of a block are in subgroups of 32, if a pipeline asks for that. */
 static bool has_features(Vulkan *vk)
@@ -58,7 +40,8 @@ bool tvmrt_vk_find_matrices(Vulkan *vk)
     VkFindMatrices *find;
     void           *call;
 
-    if (!has_extensions(vk) || !has_features(vk) ||
+    if (!tvmrt_vk_has_extensions(vk, MATRIX_EXTENSIONS, tvmrt_vk_matrix_extensions) ||
+        !has_features(vk) ||
         !(call = vk->vkGetInstanceProcAddr(vk->instance,
                                            "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")))
         return false;

@@ -37,12 +37,16 @@ static uint32_t widths_of(const VkFloats *has, uint32_t i)
     return (at[0] ? 16 : 0) | (at[1] ? 32 : 0) | (at[2] ? 64 : 0);
 }
 
-/* Where all widths must have the same mode, none has it unless all that are asked for may. */
-static bool is_all_or_none(const VkFloats *has, uint32_t i)
+/* Widths that must have the same mode: none of them has it unless all that are asked for may. */
+static uint32_t alike(const VkFloats *has, uint32_t i)
 {
-    return (modes[i].place == VK_DENORM_PRESERVE ? has->denorm_independence
-            : modes[i].place == VK_ROUND_EVEN    ? has->rounding_independence
-                                                 : 0) == VK_INDEPENDENCE_NONE;
+    const int32_t independence = modes[i].place == VK_DENORM_PRESERVE ? has->denorm_independence
+                                 : modes[i].place == VK_ROUND_EVEN    ? has->rounding_independence
+                                                                      : VK_INDEPENDENCE_ALL;
+
+    return independence == VK_INDEPENDENCE_NONE ? 16 | 32 | 64
+           : independence == VK_INDEPENDENCE_32 ? 16 | 64
+                                                : 0;
 }
 
 static bool stays(const uint32_t *w, const uint32_t kept[MODES])
@@ -72,8 +76,8 @@ size_t tvmrt_vk_keep_modes(const VkFloats *has, const uint32_t *module, size_t n
     }
     for (uint32_t i = 0; i < MODES; i++) {
         kept[i] = asked[i] & widths_of(has, i);
-        if (is_all_or_none(has, i) && kept[i] != asked[i])
-            kept[i] = 0;
+        if ((asked[i] ^ kept[i]) & alike(has, i))
+            kept[i] &= ~alike(has, i);
     }
     memcpy(to, module, HEAD * sizeof *to);
     for (size_t at = HEAD, size; at < end; at += size) {

@@ -44,6 +44,9 @@ static const char *lacks(const Vulkan *vk, uint32_t capability)
                                                     : "no 16 bits (storageBuffer16BitAccess)";
     case 4448:
         return vk->features12.has[VK_STORAGE_8BIT] ? NULL : "no 8 bits (storageBuffer8BitAccess)";
+    case 6018: /* DotProductInput4x8BitPacked, DotProduct */
+    case 6019:
+        return vk->has_dots ? NULL : "no products of bytes (VK_KHR_shader_integer_dot_product)";
     case 9:    /* Float16 */
     case 5345: /* VulkanMemoryModel */
     case SPIRV_MATRICES:

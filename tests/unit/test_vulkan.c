@@ -71,6 +71,9 @@ static void test_structs(void)
     SIZE(VkSubgroupSize, VkPipelineShaderStageRequiredSubgroupSizeCreateInfo);
     MEMBER(VkSubgroupSize, size, VkPipelineShaderStageRequiredSubgroupSizeCreateInfo,
            requiredSubgroupSize);
+    SIZE(VkDotFeatures, VkPhysicalDeviceShaderIntegerDotProductFeaturesKHR);
+    MEMBER(VkDotFeatures, dots, VkPhysicalDeviceShaderIntegerDotProductFeaturesKHR,
+           shaderIntegerDotProduct);
 #ifdef VK_KHR_cooperative_matrix
     SIZE(VkMatrixFeatures, VkPhysicalDeviceCooperativeMatrixFeaturesKHR);
     MEMBER(VkMatrixFeatures, matrices, VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
@@ -302,6 +305,10 @@ static void test_numbers(void)
     CHECK_INT(VK_IS_F32, VK_COMPONENT_TYPE_FLOAT32_KHR);
     CHECK_INT(VK_OF_SUBGROUP, VK_SCOPE_SUBGROUP_KHR);
 #endif
+    CHECK_INT(VK_DOT_FEATURES,
+              VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES_KHR);
+    CHECK_INT(VK_INDEPENDENCE_32, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY);
+    CHECK_INT(VK_INDEPENDENCE_ALL, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
     CHECK_INT(VK_INDEPENDENCE_NONE, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
     CHECK_INT(VK_MEMORY_FLAGS, VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
     CHECK_INT(VK_ADDRESS, VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);

@@ -10,8 +10,8 @@ enum { F16, F32, F64 };
 #define CAPABILITY(what) 2u << 16 | 17, what
 #define MODE(mode, bits) 4u << 16 | 16, 9, mode, bits
 
-/* Shader; three modes of f32, two of f64 too; a size of blocks; a function, whose words nobody
- * looks at. */
+/* Shader; three modes of f32, two of f64 and one of f16 too; a size of blocks; a function, whose
+ * words nobody looks at. */
 static const uint32_t module[] = {0x07230203,
                                   0x10500,
                                   0,
@@ -27,6 +27,7 @@ static const uint32_t module[] = {0x07230203,
                                   64,
                                   1,
                                   1,
+                                  MODE(4459, 16),
                                   MODE(4459, 32),
                                   MODE(4459, 64),
                                   MODE(4461, 32),
@@ -66,14 +67,20 @@ static void test_modes(void)
     has.has[VK_NAN_PRESERVE + F32] = 1;
     CHECK_STR(kept(&has), "z z32");
     has.has[VK_NAN_PRESERVE + F64] = 1;
-    has.has[VK_DENORM_PRESERVE + F16] = has.has[VK_ROUND_EVEN + F64] = 1; /* of what it has not */
+    has.has[VK_NAN_PRESERVE + F16] = has.has[VK_ROUND_EVEN + F64] = 1; /* of what it has not */
     CHECK_STR(kept(&has), "z z32 z64");
     has.has[VK_DENORM_PRESERVE + F32] = has.has[VK_ROUND_EVEN + F32] = 1;
     CHECK_STR(kept(&has), "pzr p32 z32 z64 r32");
+    has.has[VK_DENORM_PRESERVE + F16] = 1; /* as f64, which has it not */
+    CHECK_STR(kept(&has), "pzr p32 z32 z64 r32");
+    has.denorm_independence = VK_INDEPENDENCE_ALL;
+    CHECK_STR(kept(&has), "pzr p16 p32 z32 z64 r32");
     has.denorm_independence = has.rounding_independence = VK_INDEPENDENCE_NONE;
     CHECK_STR(kept(&has), "zr z32 z64 r32");
     has.has[VK_DENORM_PRESERVE + F64] = 1;
-    CHECK_STR(kept(&has), "pzr p32 p64 z32 z64 r32");
+    CHECK_STR(kept(&has), "pzr p16 p32 p64 z32 z64 r32");
+    has.denorm_independence = VK_INDEPENDENCE_32;
+    CHECK_STR(kept(&has), "pzr p16 p32 p64 z32 z64 r32");
 }
 
 static void test_no_module(void)

@@ -27,7 +27,7 @@ typedef struct {
 
 #define MANY_CELLS "tests/backends/one_core.machine"
 
-static uint32_t kernels, barriers, matrices;
+static uint32_t kernels, barriers, matrices, dots;
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
@@ -148,6 +148,16 @@ static const char *run_words(Ctx *c, const Func *f, Bytes code, const Twin *twin
     return why;
 }
 
+static bool multiplies_words(Bytes code)
+{
+    static const char extension[] = "SPV_KHR_integer_dot_product";
+
+    for (size_t i = 0; i + sizeof extension <= code.n; i += sizeof(uint32_t))
+        if (!memcmp(code.at + i, extension, sizeof extension))
+            return true;
+    return false;
+}
+
 /* What is wrong with the code of a device function, or NULL. */
 static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o, const Func *f)
 {
@@ -170,6 +180,7 @@ static const char *check_kernel(Ctx *c, const Target *t, const CodegenOptions *o
     kernels++;
     barriers += stmt_has_barrier(f->body);
     matrices += uses_matrices(f);
+    dots += multiplies_words(images.at[0].parts.at[0]);
     return wrong;
 }
 
@@ -263,6 +274,21 @@ static const Way ways[] = {{"vulkan", 0, false, NULL},
 static const Way by_matrices[] = {{"vulkan -supports_cooperative_matrix=1", 3, true, NULL},
                                   {"vulkan -supports_cooperative_matrix=1", 3, true, MANY_CELLS}};
 
+/* Operands of bytes, where the device adds four products. */
+static const Way by_dots[] = {{"vulkan -supports_integer_dot_product=1", 3, false, NULL},
+                              {"vulkan -supports_integer_dot_product=1", 3, false, MANY_CELLS}};
+
+static const char *const of_bytes[] = {
+    "fn @main(%x: Tensor[(2, 12, 9, 7), u8], %w: Tensor[(20, 12, 3, 3), i8],\n"
+    "         %a: Tensor[(37, 20), i8], %b: Tensor[(21, 20), u8], %c: Tensor[(21, 20), i8],\n"
+    "         %d: Tensor[(37, 20), u8]) {\n"
+    "  (nn.conv2d(%x, %w, padding=[1, 1, 1, 1], strides=[2, 1], out_dtype=\"i32\"),\n"
+    "   nn.dense(%a, %b, out_dtype=\"i32\"), nn.dense(%a, %c, out_dtype=\"i32\"),\n"
+    "   nn.dense(%d, %b, out_dtype=\"i32\"), nn.dense(%d, %c, out_dtype=\"i32\"))\n}\n",
+    "const @w: Tensor[(130, 260), i8] = splat(-3)\n"
+    "fn @main(%x: Tensor[(70, 260), u8]) { nn.dense(%x, const @w, out_dtype=\"i32\") }\n",
+};
+
 static void check_network(const char *text, const Way *way)
 {
     Arena        *arena = arena_new(NULL);
@@ -328,8 +354,17 @@ int main(int argc, char **argv)
         way_of_case = &by_matrices[w];
         run_file("../backends/warps", UINT32_MAX, check_case);
     }
-    printf("%u kernels, %u with barriers, %u with matrices\n", kernels, barriers, matrices);
+    for (uint32_t w = 0; w < COUNT(by_dots); w++) {
+        way_of_case = &by_dots[w];
+        for (uint32_t i = 0; i < COUNT(of_bytes) && argc < 2; i++)
+            check_network(of_bytes[i], &by_dots[w]);
+        for (int i = 1; i < argc; i++)
+            run_file(argv[i], UINT32_MAX, check_case);
+    }
+    printf("%u kernels, %u with barriers, %u with matrices, %u with products of words\n", kernels,
+           barriers, matrices, dots);
     CHECK(matrices > 0 || argc > 1);
+    CHECK(dots > 0 || argc > 1);
     CHECK(kernels > 0);
     CHECK(barriers > 0 || argc > 1);
     return check_result();

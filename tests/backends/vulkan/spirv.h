@@ -88,8 +88,8 @@ typedef struct {
     uint32_t        size[3];
     uint32_t        glsl;
     uint32_t        memory_model;
-    bool            matrices, vulkan_memory; /* capabilities */
-    VEC(uint32_t) variables;                 /* ids, of all storage classes */
+    bool            matrices, vulkan_memory, dots, packed_dots; /* capabilities */
+    VEC(uint32_t) variables;                                    /* ids, of all storage classes */
     VEC(MemberNote) notes;
 } SpirvModule;
 
@@ -209,6 +209,7 @@ bool access_allowed(Run *r, const Type *pointer, uint64_t address, uint32_t i);
 
 bool     arith_has(Opcode op);
 void     arith_step(Run *r, Thread *t, Opcode op);
+void     dot_step(Run *r, Thread *t, Opcode op);
 uint64_t cut_to(uint32_t bits, uint64_t v);
 int64_t  signed_of(uint32_t bits, uint64_t v);
 double   real_of(uint32_t bits, uint64_t v);

@@ -269,6 +269,43 @@ static void operands_of(Run *r, Thread *t, const Row *row, uint32_t i, const Typ
         run_fail(r, "a result of another type");
 }
 
+static void unpack_halves(Run *r, Thread *t)
+{
+    const Type    *to = type_of(r, operand(r, 1)), *from = type_of(r, operand(r, 4));
+    const uint64_t word = *value_at(r, t, operand(r, 4));
+    uint64_t      *out = value_at(r, t, operand(r, 1));
+
+    if (from->op != OpTypeInt || from->bits != 32 || to->op != OpTypeVector || to->n != 2 ||
+        !is_of(to, 'f') || to->of->bits != 32)
+        run_fail(r, "halves of another type");
+    for (uint32_t i = 0; i < 2 && !r->error; i++)
+        out[i] = of_real(32, real_of(16, cut_to(16, word >> 16 * i)));
+}
+
+/* Products of four bytes of two words; the first operand's have a sign unless it is
+ * OpUDot, the second one's only of OpSDot. */
+void dot_step(Run *r, Thread *t, Opcode op)
+{
+    enum { BYTES = 4, PACKED = 0 };
+    const Type *to = type_of(r, operand(r, 1)), *from = type_of(r, operand(r, 2));
+    const bool  packed = from->op == OpTypeInt && from->bits == 32;
+    uint64_t    word[2], sum = 0;
+
+    if (!packed || type_of(r, operand(r, 3)) != from || to->op != OpTypeInt || to->bits < 32 ||
+        operand_count(r) != 5 || operand(r, 4) != PACKED)
+        run_fail(r, "products of what are no words of bytes");
+    else if (!r->m.dots || !r->m.packed_dots)
+        run_fail(r, "products of words without their capabilities");
+    for (uint32_t i = 0; i < 2 && !r->error; i++)
+        word[i] = *value_at(r, t, operand(r, 2 + i));
+    for (uint32_t i = 0; i < BYTES && !r->error; i++) {
+        const uint64_t a = cut_to(8, word[0] >> 8 * i), b = cut_to(8, word[1] >> 8 * i);
+        const uint64_t x = op == OpUDotKHR ? a : (uint64_t)signed_of(8, a);
+        sum += x * (op == OpSDotKHR ? (uint64_t)signed_of(8, b) : b);
+    }
+    *value_at(r, t, operand(r, 1)) = cut_to(to->bits, sum);
+}
+
 void arith_step(Run *r, Thread *t, Opcode op)
 {
     const bool      extended = op == OpExtInst;
@@ -281,6 +318,10 @@ void arith_step(Run *r, Thread *t, Opcode op)
 
     if (!row->compute || (extended && operand(r, 2) != r->m.glsl)) {
         run_fail(r, "instruction %u of GLSL.std.450, which the interpreter does not know", number);
+        return;
+    }
+    if (row->of == 'h') {
+        unpack_halves(r, t);
         return;
     }
     operands_of(r, t, row, first, to, v, words);

@@ -87,6 +87,8 @@ static void capability(Run *r, uint32_t number)
     if (!knows_number(number, known, COUNT(known)))
         run_fail(r, "capability %u, which the interpreter does not know", number);
     r->m.matrices = r->m.matrices || number == CapabilityCooperativeMatrixKHR;
+    r->m.dots = r->m.dots || number == CapabilityDotProductKHR;
+    r->m.packed_dots = r->m.packed_dots || number == CapabilityDotProductInput4x8BitPackedKHR;
     r->m.vulkan_memory = r->m.vulkan_memory || number == CapabilityVulkanMemoryModel;
 }
 

@@ -392,6 +392,9 @@ static void step(Run *r, Thread *t, Opcode op)
     case OpCompositeConstruct: construct(r, t); return;
     case OpCompositeExtract: extract(r, t); return;
     case OpSelect: choose(r, t); return;
+    case OpSDotKHR:
+    case OpUDotKHR:
+    case OpSUDotKHR: dot_step(r, t, op); return;
     case OpCooperativeMatrixLengthKHR:
         *value_at(r, t, operand(r, 1)) = type_at(r, operand(r, 2))->n;
         return;
