@@ -432,7 +432,10 @@ static void print_image(Clike *x, Params *all, const Param *p, const char *image
 static void print_param(Clike *x, Params *all, const Param *p)
 {
     if (p->scalar) {
-        print_value(x, all, clike_var(x, p->scalar));
+        const char *var = clike_var(x, p->scalar);
+        print_value(x, all, x->narrow ? arena_printf(x->c->arena, "%s_given", var) : var);
+        if (x->narrow)
+            str_printf(all->body, " const %s %s = (%s)%s_given;\n", x->index, var, x->index, var);
         return;
     }
     const char *b = clike_buffer(x, p->buffer), *n = b + 1, *image = clike_image(x, p->buffer);
@@ -512,7 +515,7 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .order = map_new(c->arena),
                 .unrolled = map_new(c->arena),
                 .images = map_new(c->arena),
-                .narrow = !func_dims(f) && func_index_fits(f)};
+                .narrow = func_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 
     if (d->matrix && !(x.matrices = find_matrices(c, f)))

@@ -305,7 +305,7 @@ bool gen_kernel(Gen *g, const Func *f)
     f = plain_instructions(g->c, f, has_instruction, &(Kernel){g, f});
     f = plain_scalars(g->c, f, MOVED);
     f = plain_wide(g->c, plain_loads(g->c, f, has_vector, NULL), has_vector, NULL);
-    g->narrow = !func_dims(f) && func_index_fits(f);
+    g->narrow = func_index_fits(f);
     func_axes(g->c, f, g->axis);
     block_memory(g, f);
     declare_kernel(g, f);
