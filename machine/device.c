@@ -157,6 +157,32 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     return ceil(here / held) * (sum + m->unit_wait + held * join_cycles(m, t)) + stores;
 }
 
+int64_t device_part(int64_t all, int64_t open, int64_t part)
+{
+    return open ? all / open * (open > part ? open / part : 1) : all;
+}
+
+double device_open_cycles(const Machine *m, const DeviceTile *t, DeviceTileCycles *cycles)
+{
+    int64_t rows = t->open.m > t->open.n ? t->open.m : t->open.n,
+            rest = t->open.k > t->open.batch ? t->open.k : t->open.batch,
+            most = rows > rest ? rows : rest;
+    double sum = 0;
+    int    sizes = 0;
+
+    if (!most)
+        return cycles(m, t);
+    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
+        DeviceTile at = *t;
+        at.m = device_part(t->m, t->open.m, part);
+        at.n = device_part(t->n, t->open.n, part);
+        at.k = device_part(t->k, t->open.k, part);
+        at.batch = device_part(t->batch, t->open.batch, part);
+        sum += log(cycles(m, &at));
+    }
+    return exp(sum / sizes);
+}
+
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes)
 {
     double issued = cells * macs * MADE / (double)m->unit_macs,
@@ -207,7 +233,8 @@ double device_copy_cycles(const Machine *m, double bytes)
     return device_launch_cycles(m) + m->unit_wait + bytes / m->unit_rate / (double)m->units;
 }
 
-double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
+/* Of rows and cells of these numbers. */
+static double rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
 {
     /* A load or store and what counts it; cycles of a step of a sum; numbers of a row that a thread
      * keeps in registers from its first stage on.  A division or a function is a dozen instructions
@@ -235,6 +262,23 @@ double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads
                    (reads + 1) * m->unit_wait + stages * parts;
     moved = fmax(moved, memory_cycles(m, cells * ((double)r->bytes + (double)r->stored)));
     return fmax(fmax(issued, moved), (waves - 1) * chain) + chain;
+}
+
+double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
+{
+    int64_t most = r->open.rows > r->open.cells ? r->open.rows : r->open.cells;
+    double  sum = 0;
+    int     sizes = 0;
+
+    if (!most)
+        return rows_cycles(m, r, threads);
+    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
+        DeviceRows at = *r;
+        at.rows = device_part(r->rows, r->open.rows, part);
+        at.cells = device_part(r->cells, r->open.cells, part);
+        sum += log(rows_cycles(m, &at, threads));
+    }
+    return exp(sum / sizes);
 }
 
 int64_t device_turn_threads(const Machine *m, const DeviceTurn *t)

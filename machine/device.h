@@ -38,4 +38,7 @@ double device_cached_cycles(const Machine *m, const DeviceTile *t);
 double  device_direct_cycles(const Machine *m, const DeviceTile *t, double held);
 int64_t device_direct_kept(const DeviceTile *t);
 
+/* A number of which a run decides `open` rounds, where it decides on a part of the most. */
+int64_t device_part(int64_t all, int64_t open, int64_t part);
+
 #endif

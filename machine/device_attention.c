@@ -39,14 +39,38 @@ static double attention_bytes(const Machine *m, const DeviceAttention *a)
 {
     enum { OF_ROW = 8 };
     int64_t width = device_attention_width(m, a), quad = device_quad(m, a->bytes);
-    int64_t results = a->n > a->chunk ? width : 2 * width; /* of one round, or before and after */
+    int64_t results =
+        a->n > a->chunk && !a->open.n ? width : 2 * width; /* of one round, or before and after */
     int64_t cells = (a->chunk + results + OF_ROW) * a->rows;
     int64_t copied = row_across(a->rows, quad) + row_across(a->chunk, quad) + width;
 
     return (double)((cells + a->part * copied) * a->bytes);
 }
 
-double device_attention_cycles(const Machine *m, const DeviceAttention *a)
+/* Where a run decides sizes, the geometric mean over these, from the largest by halves to one. */
+static double open_cycles(const Machine *m, const DeviceAttention *a,
+                          double (*cycles)(const Machine *m, const DeviceAttention *a))
+{
+    int64_t most = a->open.m > a->open.n ? a->open.m : a->open.n;
+    double  sum = 0;
+    int     sizes = 0;
+
+    if (most < a->open.heads)
+        most = a->open.heads;
+    if (!most || a->rows > a->m)
+        return cycles(m, a);
+    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
+        DeviceAttention at = *a;
+        at.heads = device_part(a->heads, a->open.heads, part);
+        at.m = device_part(a->m, a->open.m, part);
+        at.m = at.m < a->rows ? a->rows : at.m; /* a block computes all of its rows */
+        at.n = device_part(a->n, a->open.n, part);
+        sum += log(cycles(m, &at));
+    }
+    return exp(sum / sizes);
+}
+
+static double thread_cycles(const Machine *m, const DeviceAttention *a)
 {
     enum { SOFTMAX = 18, UPDATE = 4, MEETINGS = 8, ROW_STEP = 8, LATENCY = 4 };
     if (a->rows < a->tm || a->rows > a->m || a->chunk < a->tn || a->chunk % a->tn ||
@@ -83,6 +107,11 @@ double device_attention_cycles(const Machine *m, const DeviceAttention *a)
         rows / (double)threads * (chunk * (k * score + SOFTMAX * LATENCY) + chunk * width * sums);
     double rounds = ceil((double)a->n / chunk);
     return ceil(here / held) * (rounds * fmax(held * work, waits + fmax(work, own)) + m->unit_wait);
+}
+
+double device_attention_cycles(const Machine *m, const DeviceAttention *a)
+{
+    return open_cycles(m, a, thread_cycles);
 }
 
 DeviceAttention device_attention_best(const Machine *m, DeviceAttention a)
@@ -128,7 +157,8 @@ static int64_t result_columns(const DeviceAttention *a)
 static double warp_bytes(const Machine *m, const DeviceAttention *a)
 {
     enum { OF_ROW = 6, PIECE = 8, ASIDE = 4, FOUND_ASIDE = 8 };
-    int64_t columns = result_columns(a), results = a->n > a->chunk ? columns : 2 * columns;
+    int64_t columns = result_columns(a),
+            results = a->n > a->chunk && !a->open.n ? columns : 2 * columns;
     int64_t row = row_across(a->rows, ASIDE);
     int64_t found = (m->overlaid ? 1 : 2) * a->unit->warp->x * row_across(a->rows, FOUND_ASIDE);
     int64_t halves = (a->rows + a->chunk) * (a->k + PIECE) + (a->rows + columns) * a->chunk;
@@ -137,7 +167,7 @@ static double warp_bytes(const Machine *m, const DeviceAttention *a)
                     a->bytes * (row * (a->chunk + results) + a->rows * OF_ROW + found));
 }
 
-double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
+static double warp_cycles(const Machine *m, const DeviceAttention *a)
 {
     enum { SOFTMAX = 18, UPDATE = 4, MEETINGS = 8, ROW_STEP = 8, TURNED = 9, WIDE = 8 };
     enum { NUMBERS = 5, PASSES = 2 };
@@ -174,6 +204,11 @@ double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
     double rounds = ceil((double)a->n / chunk), start = rows * k * HALF / m->unit_rate;
     return beyond_count * ceil(here / held) *
            (rounds * fmax(held * work, waits + fmax(work, own)) + held * start + 2 * m->unit_wait);
+}
+
+double device_attention_warp_cycles(const Machine *m, const DeviceAttention *a)
+{
+    return open_cycles(m, a, warp_cycles);
 }
 
 DeviceAttention device_attention_warp_best(const Machine *m, DeviceAttention a)

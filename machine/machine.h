@@ -407,6 +407,9 @@ typedef struct {
     int64_t result_bytes, added_bytes; /* of its cells; of what is loaded for each to add to it */
     bool    direct; /* threads load what they multiply from memory, and write a chunk out, .. */
     DeviceLoad load_m, load_n; /* .. of either side so */
+    struct {
+        int64_t m, n, k, batch;
+    } open; /* of these, how many a run decides, at most; 0: none */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);
@@ -416,6 +419,10 @@ int64_t device_tile_regs(const DeviceTile *t);
 int64_t device_tile_threads(const DeviceTile *t); /* of a block */
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
+/* By that estimate; where a run decides sizes, the geometric mean over these, from the largest by
+ * halves to one. */
+typedef double DeviceTileCycles(const Machine *m, const DeviceTile *t);
+double         device_open_cycles(const Machine *m, const DeviceTile *t, DeviceTileCycles *cycles);
 
 /* Cycles of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
@@ -440,6 +447,9 @@ typedef struct {
     int64_t rows, cells, stages, bytes, lanes;
     int64_t work, calls, stored;
     bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
+    struct {
+        int64_t rows, cells;
+    } open; /* of these, how many a run decides, at most; 0: none */
 } DeviceRows;
 /* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
@@ -472,6 +482,9 @@ typedef struct {
     int64_t       rows, chunk, tm, tn, part;
     int64_t       bytes; /* of a number */
     const Intrin *unit;  /* the instruction of warps that may make it; NULL: none */
+    struct {
+        int64_t heads, m, n;
+    } open; /* of these, how many a run decides, at most; 0: none */
 } DeviceAttention;
 /* Columns of the result that a thread has, a quad at a time, and of all threads together. */
 int64_t device_attention_columns(const Machine *m, const DeviceAttention *a);

@@ -316,6 +316,31 @@ const Func *step_cache_write(Work *w)
 
 /* ---- scopes --------------------------------------------------------------------------------------- */
 
+/* All blocks have that dimension's index in common: one cell is left of it (pass compact). */
+static bool has_one_cell(Work *w, const Buffer *t, uint32_t d)
+{
+    Sites      all = blocks_in(w, NO_SITE);
+    const Idx *at = NULL;
+
+    for (uint32_t i = 0; i < all.n; i++) {
+        const Stmt *s = stmt_at(w, all.at[i]);
+        Access      a = access_of(s, t);
+        IdxSubst   *bound = subst_new(w->c->arith, w->c->scratch);
+
+        bind_iters(s, bound);
+        for (int stores = 0; stores < 2; stores++) {
+            const Idx *x;
+            if (!(stores ? a.stores : a.loads))
+                continue;
+            x = idx_subst(bound, (stores ? a.store : a.load)[d]);
+            if (a.in_index || !a.same_load || (at && x != at))
+                return false;
+            at = x;
+        }
+    }
+    return at != NULL;
+}
+
 const Func *step_set_scope(Work *w)
 {
     const StepArg *ta = step_arg(w->st, 0), *sa = step_arg(w->st, 1);
@@ -331,7 +356,7 @@ const Func *step_set_scope(Work *w)
     /* Scratch has room for the largest size; what the stack holds mostly shrinks to a number. */
     for (uint32_t d = 0;
          d < t->ndim && scope != SCOPE_PRIVATE && scope != SCOPE_STACK && scope != SCOPE_REG; d++)
-        if (!idx_is_const(t->extent[d], NULL))
+        if (!idx_is_const(t->extent[d], NULL) && !(scope == SCOPE_SHARED && has_one_cell(w, t, d)))
             return refuse(w, "the size of %%%s is not constant", t->name);
     /* A buffer of one thread must not carry values from one iteration of a parallel loop to
      * another, or out of it: all its blocks lie in the same one. */

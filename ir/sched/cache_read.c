@@ -91,15 +91,17 @@ static const Stmt *fill(const Read *r)
 
     for (uint32_t d = 0; d < ndim; d++) {
         int64_t before = r->t->halo ? r->t->halo->lo[d] : 0,
-                after = r->t->halo ? r->t->halo->hi[d] : 0, first = -before,
-                last = r->t->extent[d]->hi - 1 + after;
-        int64_t lo = zeros && r->from[d]->lo < first ? r->from[d]->lo : first,
-                hi = zeros && r->from[d]->hi > last ? r->from[d]->hi : last;
-        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), lo, hi);
+                after = r->t->halo ? r->t->halo->hi[d] : 0, first = -before;
+        const Idx *last = idx_addc(A, r->t->extent[d], after - 1);
+        int64_t    lo = zeros && r->from[d]->lo < first ? r->from[d]->lo : first,
+                hi = zeros && r->from[d]->hi > last->hi ? r->from[d]->hi : last->hi;
+        const char *name = intern_printf(c->strings, "a%u", d);
+        iter[d] = zeros || idx_is_const(last, NULL) ? atom_var(A, name, lo, hi)
+                                                    : atom_upto(A, name, r->t->extent[d]);
         cell[d] = idx_atom(A, iter[d]);
         const Idx *at = zeros ? cell[d] : r->from[d];
         inside = pred_and(A, c->arena, inside, idx_addc(A, at, before));
-        inside = pred_and(A, c->arena, inside, idx_sub(A, idx_const(A, last), at));
+        inside = pred_and(A, c->arena, inside, idx_sub(A, last, at));
     }
     for (uint32_t i = 0; i < r->n; i++)
         to[i] = idx_atom(A, r->var[i]);
@@ -370,8 +372,10 @@ static bool read_rounds(Read *r)
         return refuse(w, "'%s' reads %%%s in several places", block->u.block.name, r->t->name) !=
                NULL;
     for (uint32_t d = 0; d < r->t->ndim; d++)
-        if (!idx_is_const(r->t->extent[d], NULL))
-            return refuse(w, "the extent of %%%s is not constant", r->t->name) != NULL;
+        if (!idx_is_const(r->t->extent[d], NULL) && r->t->halo &&
+            (r->t->halo->lo[d] || r->t->halo->hi[d]))
+            return refuse(w, "%%%s has a border around an extent that is not constant",
+                          r->t->name) != NULL;
     if (!rounds_of(r, &by))
         return false;
     r->n = by.n;

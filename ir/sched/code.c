@@ -361,7 +361,6 @@ const Func *step_pipeline(Work *w)
 {
     const StepArg *by = step_option(w->st, "by");
     Sites          loops;
-    int64_t        n;
 
     if (!by || by->num < 2 || by->num > MAX_STAGES)
         return refuse(w, "write `pipeline %%k by 2`, stages up to %d", MAX_STAGES);
@@ -371,8 +370,11 @@ const Func *step_pipeline(Work *w)
         const LoopData *l = loop_at(w, loops.at[i]);
         if (l->bind || l->unroll || l->vector || l->intrin || l->stages)
             return refuse(w, "it is already marked");
-        if (!loop_extent_of(stmt_at(w, loops.at[i]), &n))
-            return refuse(w, "its extent is not constant");
+        Sites outer = loops_around_site(w, NO_SITE, loops.at[i]);
+        for (uint32_t k = 0; k < outer.n; k++)
+            if (idx_uses(l->extent, loop_at(w, outer.at[k])->var))
+                return refuse(w, "its extent changes with %%%s",
+                              loop_at(w, outer.at[k])->var->name);
         bool copies = false;
         stmt_visit(stmt_at(w, loops.at[i])->kids[0],
                    &(TirVisit){.user = &copies, .enter = find_shared});

@@ -85,6 +85,8 @@ void sched_print(const Sched *s, StrBuf *out);
 /* What rules ask about the nest. */
 const Stmt *sched_block(const Sched *s, const char *name); /* first copy, or NULL */
 bool        sched_loop_extent(const Sched *s, const char *loop, int64_t *extent);
+/* Its extent, which a run may decide; NULL: there is no such loop. */
+const Idx *sched_loop_form(const Sched *s, const char *loop);
 /* A load's position in memory. */
 const Idx *flat_index(Sched *s, const LoadData *l);
 /* How far one step of v goes there within `cells` aligned steps (INT64_MAX: within all); 0: not

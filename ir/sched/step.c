@@ -420,14 +420,30 @@ const Stmt *sched_block(const Sched *s, const char *name)
     return NULL;
 }
 
-bool sched_loop_extent(const Sched *s, const char *loop, int64_t *extent)
+/* The first copy of that loop, or NULL. */
+static const Stmt *find_loop(const Sched *s, const char *loop)
 {
     static const Step none = {0};
     Sched             ask = *s; /* a refusal stays here */
     Sites             sites;
     Work              w = work(&ask, &none);
     const char       *name = intern(s->c->strings, loop + (*loop == '%'));
-    return loops_named(&w, name, &sites) && loop_extent_of(stmt_at(&w, sites.at[0]), extent);
+
+    return loops_named(&w, name, &sites) ? stmt_at(&w, sites.at[0]) : NULL;
+}
+
+bool sched_loop_extent(const Sched *s, const char *loop, int64_t *extent)
+{
+    const Stmt *found = find_loop(s, loop);
+
+    return found && loop_extent_of(found, extent);
+}
+
+const Idx *sched_loop_form(const Sched *s, const char *loop)
+{
+    const Stmt *found = find_loop(s, loop);
+
+    return found ? found->u.loop.extent : NULL;
 }
 
 const Idx *flat_index(Sched *s, const LoadData *l)

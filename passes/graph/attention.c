@@ -13,9 +13,9 @@
  *
  * Any dimension may be symbolic.  Keys are copied once a head, which only many rows of queries
  * repay: fewer than `limit_attention_queries` are left alone.  On a device the keys come by chunks
- * of which the scores fit what a block of threads shares; sizes that a run decides are left alone
- * there. Rounding differs from that of the separate operators: rows are divided by their sum after
- * the second product.  Cost: one walk and one rewrite. */
+ * of which the scores fit what a block of threads shares.  Rounding differs from that of the
+ * separate operators: rows are divided by their sum after the second product.  Cost: one walk and
+ * one rewrite. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
@@ -358,13 +358,17 @@ static int64_t chunk_of(Ctx *c, const Shape *scores, const Expr *q, const Expr *
     Machine         m = machine_of(c->target);
     DeviceAttention a = {.heads = 1, .bytes = dtype_bytes(q->type->dtype)};
 
-    if (!idx_is_const(row_dim(scores), &a.m) || !idx_is_const(column_dim(scores), &a.n) ||
-        !type_dim(q->type, q->type->n - 1, &a.k) || !type_dim(v->type, v->type->n - 1, &a.e))
+    if (!type_dim(q->type, q->type->n - 1, &a.k) || !type_dim(v->type, v->type->n - 1, &a.e))
         return 0;
+    a.m = idx_usual(row_dim(scores));
+    a.n = idx_usual(column_dim(scores));
+    a.open.m = idx_is_const(row_dim(scores), NULL) ? 0 : a.m;
+    a.open.n = idx_is_const(column_dim(scores), NULL) ? 0 : a.n;
     for (uint32_t i = 0; i + 2 < scores->n; i++) {
+        const int64_t most = idx_usual(scores->dims[i]);
+        a.heads *= most;
         if (!idx_is_const(scores->dims[i], NULL))
-            return 0;
-        a.heads *= scores->dims[i]->lo;
+            a.open.heads = (a.open.heads ? a.open.heads : 1) * most;
     }
     a = device_attention_best(&m, a);
     return a.rows ? a.chunk : 0;
@@ -381,7 +385,8 @@ static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
 
     if (second->transpose_a || !is_f32(e) || !shape_of(e->type, &y) ||
         !find_product(s, call_arg(e, 0), &m) || !is_f32(m.product) ||
-        row_dim(&m.scores)->hi < limit_attention_queries(&at) || !has_heads(&m.scores))
+        row_dim(&m.scores)->hi < limit_attention_queries(&at) ||
+        (has_vectors(c->target) && !has_heads(&m.scores)))
         return e;
     const BatchMatmulAttrs *first = ATTRS_OF(BatchMatmulAttrs, m.product);
     if (!operand_of(c, call_arg(m.product, 0), first->transpose_a, &m.scores, QUERIES, &m.scale,

@@ -31,11 +31,12 @@
  *
  * Elsewhere they are awaited at once.
  *
- * A loop stays as it is where it does not begin with copies of memory that the launch does not
- * write, where others see the shared buffers, or where two stages leave no room in shared memory or
- * in registers; where n stages do not fit, fewer are taken.  Copies of other loops are awaited
- * where they end.  Runs after launches, before thread_sync.  Cost: a few walks for each marked
- * loop. */
+ * A run may decide the rounds: copies before the loop are then under conditions, too, where there
+ * may be fewer.  A loop stays as it is where it does not begin with copies of memory that the
+ * launch does not write, where others see the shared buffers, or where two stages leave no room in
+ * shared memory or in registers; where n stages do not fit, fewer are taken.  Copies of other loops
+ * are awaited where they end.  Runs after launches, before thread_sync.  Cost: a few walks for each
+ * marked loop. */
 #include "ir/tir/intrin.h"
 #include "machine/machine.h"
 #include "passes/passes.h"
@@ -89,7 +90,8 @@ typedef struct {
     Ctx        *c;
     const Func *f;
     const Stmt *loop;
-    int64_t     rounds, stages;
+    const Idx  *rounds; /* which a run may decide */
+    int64_t     stages;
     uint32_t    nfills; /* kids of the loop's body that fill, .. */
     uint32_t    from;   /* .. and the first that computes */
     Map        *tile;   /* id of a shared buffer: the one with stages */
@@ -284,10 +286,10 @@ static bool can_pipeline(Loop *x)
     const Stmt     *s = x->loop->kids[0];
     int64_t         lo;
 
-    if (!idx_is_const(l->extent, &x->rounds) || !idx_is_const(l->lo, &lo) || lo != 0 ||
-        s->kind != STMT_SEQ)
+    x->rounds = l->extent;
+    if (!idx_is_const(l->lo, &lo) || lo != 0 || s->kind != STMT_SEQ)
         return false;
-    x->stages = l->stages < x->rounds ? l->stages : x->rounds;
+    x->stages = l->stages < x->rounds->hi ? l->stages : x->rounds->hi;
     for (; x->nfills < s->nkids && fills(s->kids[x->nfills]); x->nfills++) {
         stmt_visit(s->kids[x->nfills], &(TirVisit){x, note_tile, NULL, NULL, NULL});
         if (only_copies(x->c, s->kids[x->nfills]))
@@ -412,13 +414,14 @@ static Halves halves(Loop *x, const Stmt *s, Nest *nest)
     return (Halves){stmt_for(c, l, load[0], s->loc), stmt_for(c, l, store[0], s->loc)};
 }
 
-/* Only while there is a round so far ahead. */
-static const Stmt *while_left(Loop *x, int64_t ahead, const Stmt *s)
+/* Only where there is that round. */
+static const Stmt *if_round(Loop *x, const Idx *at, const Stmt *s)
 {
     Arith     *A = x->c->arith;
-    const Idx *left =
-        idx_sub(A, idx_const(A, x->rounds - 1 - ahead), idx_atom(A, x->loop->u.loop.var));
+    const Idx *left = idx_sub(A, idx_addc(A, x->rounds, -1), at);
 
+    if (left->lo >= 0)
+        return s;
     return stmt_if(x->c, pred_prim(x->c, pred_and(A, x->c->arena, PRED_TRUE, left)), s, NULL);
 }
 
@@ -471,7 +474,8 @@ static const Stmt *pipelined(Loop *x)
     for (int64_t s = 0; s < rounds; s++) {
         const Idx *at = idx_const(A, s);
         for (uint32_t i = 0; i < x->nfills; i++)
-            vec_push(c->arena, &all, of_round(x, staged(x, body->kids[i], at), at));
+            vec_push(c->arena, &all,
+                     if_round(x, at, of_round(x, staged(x, body->kids[i], at), at)));
         if (x->copies && s + 1 < rounds)
             vec_push(c->arena, &all, stmt_await(c, copies));
     }
@@ -484,7 +488,7 @@ static const Stmt *pipelined(Loop *x)
         if (h.store)
             vec_push(c->arena, &late, of_round(x, staged(x, h.store, stage), ahead));
     }
-    const Stmt *fill = while_left(x, rounds, stmt_seq(c, early.n, early.at));
+    const Stmt *fill = if_round(x, ahead, stmt_seq(c, early.n, early.at));
     if (x->copies)
         vec_push(c->arena, &in, stmt_await(c, copies));
     if (!go_on)
@@ -498,12 +502,12 @@ static const Stmt *pipelined(Loop *x)
         vec_push(c->arena, &in, stmt_await(c, one));
     }
     if (late.n)
-        vec_push(c->arena, &in, while_left(x, rounds, stmt_seq(c, late.n, late.at)));
+        vec_push(c->arena, &in, if_round(x, ahead, stmt_seq(c, late.n, late.at)));
     const Stmt *round = stmt_seq(c, in.n, in.at);
     for (uint32_t i = nest.regs.n; i-- > 0;)
         round = stmt_alloc(c, nest.regs.at[i], round);
     l.stages = 0;
-    if (x->stages == 2 && x->rounds > x->stages && !l.rounds && stmt_is_written_out(round, 1))
+    if (x->stages == 2 && x->rounds->hi > x->stages && !l.rounds && stmt_is_written_out(round, 1))
         l.rounds = (uint32_t)x->stages;
     vec_push(c->arena, &all, stmt_for(c, l, round, x->loop->loc));
     if (go_on)

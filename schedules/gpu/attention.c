@@ -285,9 +285,14 @@ static void rows_last(Sched *s, const char *tensor)
 
 /* ---- the rule ------------------------------------------------------------------------------------ */
 
-static bool extent(const Sched *s, const char *loop, int64_t *n)
+/* More than one round; *open: how many of them a run decides. */
+static bool extent(const Sched *s, const char *loop, int64_t *n, int64_t *open)
 {
-    return sched_loop_extent(s, loop, n) && *n > 1;
+    const Idx *rounds = sched_loop_form(s, loop);
+
+    *n = rounds ? idx_usual(rounds) : 0;
+    *open = rounds && !idx_is_const(rounds, NULL) ? *n : 0;
+    return *n > 1;
 }
 
 /* Heads are the loops around that of the rows. */
@@ -300,13 +305,19 @@ static bool find_sizes(Sched *s, Loops *heads, DeviceAttention *a)
     a->heads = 1;
     for (uint32_t i = 0; i + 3 < b->nspatial; i++)
         loops_add(s, heads, b->iter[i]->name);
-    if (heads->n)
+    if (heads->n) {
         a->heads = heads->cells;
+        a->open.heads = heads->open;
+    }
     a->bytes = dtype_bytes(tensor_of(s, "prod")->dtype);
-    if (!extent(s, "m", &a->m) || !extent(s, "score.k", &a->k) || !extent(s, "prod.e", &a->e) ||
-        !extent(s, "score.j", &a->chunk))
+    int64_t columns = 0, keys = 0;
+    if (!extent(s, "m", &a->m, &a->open.m) || !extent(s, "score.k", &a->k, &columns) || columns ||
+        !extent(s, "prod.e", &a->e, &columns) || columns ||
+        !extent(s, "score.j", &a->chunk, &keys) || keys)
         return false;
-    a->n = atom_usual(b->iter[b->nspatial - 2]) * a->chunk;
+    const Atom *rounds = b->iter[b->nspatial - 2];
+    a->n = atom_usual(rounds) * a->chunk;
+    a->open.n = rounds->below ? a->n : 0;
     return true;
 }
 
@@ -347,6 +358,11 @@ void sched_gpu_attention(Sched *s)
     step(s, "split %%m by %lld tail=if -> %%mb, %%mi", (long long)p.a.rows);
     step(s, "distribute %%mi");
     loops_add(s, &heads, "mb");
+    if (heads.open) {
+        const Loops *blocks = &heads;
+        open_first(s, &heads);
+        step(s, "reorder %s", loops_text(s, 1, &blocks));
+    }
     loops_bind(s, &heads, "blk", "blockIdx.x");
     if (s->refusal)
         return;

@@ -7,11 +7,13 @@ enum { LONG_TAPS = 32 }; /* of a sum that is written out */
 
 void loops_add(const Sched *s, Loops *l, const char *name)
 {
-    int64_t n;
+    const Idx *rounds = sched_loop_form(s, name);
 
-    if (l->n == MAX_LOOPS || !sched_loop_extent(s, name, &n))
+    if (l->n == MAX_LOOPS || !rounds)
         return;
-    l->cells = (l->n ? l->cells : 1) * n;
+    l->cells = (l->n ? l->cells : 1) * idx_usual(rounds);
+    if (!idx_is_const(rounds, NULL))
+        l->open = (l->open ? l->open : 1) * idx_usual(rounds);
     l->at[l->n++] = intern(s->c->strings, name);
 }
 
@@ -25,13 +27,29 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists)
     return text.n ? text.at : "";
 }
 
+void open_first(const Sched *s, Loops *l)
+{
+    const Loops was = *l;
+    int64_t     n;
+
+    *l = (Loops){0};
+    for (int known = 0; known < 2; known++)
+        for (uint32_t i = 0; i < was.n; i++)
+            if (sched_loop_extent(s, was.at[i], &n) == known)
+                loops_add(s, l, was.at[i]);
+}
+
 void loops_fuse(Sched *s, Loops *l, const char *name)
 {
     const Loops *one = l;
+    bool         open = false; /* inside of another */
+    int64_t      n;
 
     if (l->n < 2)
         return;
-    step(s, "fuse %s -> %%%s", loops_text(s, 1, &one), name);
+    for (uint32_t i = 1; i < l->n; i++)
+        open = open || !sched_loop_extent(s, l->at[i], &n);
+    step(s, "fuse %s%s -> %%%s", loops_text(s, 1, &one), open ? " extents=any" : "", name);
     l->at[0] = intern(s->c->strings, name);
     l->n = 1;
 }

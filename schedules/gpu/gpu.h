@@ -19,15 +19,19 @@
 
 enum { MAX_BLOCKS = 64, MAX_LOOPS = 16 };
 
-/* Loops in the order of the nest, by name, and how many rounds they have together. */
+/* Loops in the order of the nest, by name, and how many rounds they have together: at most, where a
+ * run decides. */
 typedef struct {
     uint32_t    n;
-    int64_t     cells;
+    int64_t     cells, open; /* of those that a run decides, alone; 0: there is none */
     const char *at[MAX_LOOPS];
 } Loops;
 
 void        loops_add(const Sched *s, Loops *l, const char *name);
 const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /* "%a, %b" */
+/* Those that a run decides first: as one loop, which rounds of the others a round of it is takes no
+ * division by a number that the run decides. */
+void open_first(const Sched *s, Loops *l);
 /* They become one loop, of that name if they were several; that one is bound to the axis. */
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
@@ -144,13 +148,14 @@ typedef struct {
     int64_t    first; /* and rounds of the sum's first loop: given */
     uint32_t   nsum;  /* loops of the sum, and their rounds: of the others given, */
     int64_t    sum[MAX_LOOPS];
-    bool       shares;        /* whether its panels are always shared: given, */
-    DeviceTile t;             /* of a part of the sum, */
-    int64_t    parts;         /* of so many */
-    uint32_t   level;         /* the first loop that a chunk has a part of, */
-    int64_t    part;          /* so many rounds; 0: no tile fits */
-    int64_t    groups;        /* of threads, each with a part of those rounds */
-    int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
+    bool       any[MAX_LOOPS]; /* a run decides how many of them: given, */
+    bool       shares;         /* whether its panels are always shared: given, */
+    DeviceTile t;              /* of a part of the sum, */
+    int64_t    parts;          /* of so many */
+    uint32_t   level;          /* the first loop that a chunk has a part of, */
+    int64_t    part;           /* so many rounds; 0: no tile fits */
+    int64_t    groups;         /* of threads, each with a part of those rounds */
+    int64_t    quad, written;  /* numbers that a thread loads at a time; rounds written out */
     double known[2][TILE_PARTS][TILE_SIDES][TILE_SIDES][TILE_GROUPS]; /* estimates; 0: not yet */
 } TilePlan;
 Decide decide_tile;

@@ -141,9 +141,10 @@ static bool find_loops(const Sched *s, Product *p)
         const Atom *v = b->iter[i];
         const char *loop = arena_printf(s->c->scratch, "%s.%s", p->block, v->name);
         bool        of_a = chooses(&p->a, v), of_b = chooses(&p->b, v);
-        int64_t     rounds;
-        if (!sched_loop_extent(s, loop, &rounds))
+        const Idx  *extent = sched_loop_form(s, loop);
+        if (!extent)
             return false;
+        const int64_t rounds = idx_usual(extent);
         if (i >= b->nspatial) {
             loops_add(s, &p->k, loop);
         } else if (of_a && of_b && !p->group && chooses_group(&p->a, v, &p->group)) {
@@ -193,7 +194,8 @@ static DeviceTile shape_of(Sched *s, const Product *p, bool moved)
                      .k = p->k.cells,
                      .batch = (p->both.n ? p->both.cells : 1) * groups,
                      .bytes = p->words ? WORD : dtype_bytes(p->a.tensor->dtype),
-                     .sum_bytes = dtype_bytes(store->u.store.buffer->dtype)};
+                     .sum_bytes = dtype_bytes(store->u.store.buffer->dtype),
+                     .open = {p->m.open, p->n.open, p->k.open, p->both.open}};
 
     t.wide = device_quad(&m, t.bytes);
     if (!p->words) {
@@ -444,6 +446,7 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
         loops_add(s, &blocks, p->both.at[i]);
     loops_add(s, &blocks, "mb");
     loops_add(s, &blocks, "nb");
+    open_first(s, &blocks);
     if (plan->groups > 1)
         loops_add(s, &group, "kz");
     loops_add(s, &threads, p->m_inner ? "nt" : "mt");
@@ -562,9 +565,10 @@ static void take_words(Sched *s, Product *p)
 static void one_row(Sched *s, Product *p)
 {
     bool        along = p->b_along_k || transpose_weights(s, p, true);
-    const char *words =
-        along && p->a_along_k && p->k.n == 1 && p->k.cells % WORD == 0 ? words_of(s, p) : NULL;
-    Sched was = *s;
+    const char *words = along && p->a_along_k && p->k.n == 1 && !p->k.open && p->k.cells % WORD == 0
+                            ? words_of(s, p)
+                            : NULL;
+    Sched       was = *s;
 
     sched_gpu_row_of(s, words);
     if (words && s->refusal) {
@@ -589,6 +593,12 @@ static Form find_product(Sched *s, const char *block, const char *first, Product
     return p->m.n && p->n.n && p->m.cells > 1 && n > 1 ? TILES : ONE_ROW;
 }
 
+/* A run decides how many cells there are, or steps of the sum. */
+static bool is_open(const DeviceTile *t)
+{
+    return t->open.m || t->open.n || t->open.k || t->open.batch;
+}
+
 static void tiles(Sched *s, Product p, bool words)
 {
     TilePlan plan = {0};
@@ -599,12 +609,15 @@ static void tiles(Sched *s, Product p, bool words)
     plan.of = shape_of(s, &p, moved);
     p.b_along_k = p.b_along_k && !moved;
     plan.of.made = p.first ? sum_rounds(s, p.first) : 0;
-    plan.whole = p.first || p.group;
+    plan.whole = p.first || p.group || is_open(&plan.of);
     plan.words = p.words;
     plan.shares = p.first || p.words;
     plan.nsum = p.k.n;
-    for (uint32_t i = 0; i < p.k.n; i++)
-        sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
+    for (uint32_t i = 0; i < p.k.n; i++) {
+        const Idx *rounds = sched_loop_form(s, p.k.at[i]);
+        plan.sum[i] = idx_usual(rounds);
+        plan.any[i] = !idx_is_const(rounds, NULL);
+    }
     plan.first = plan.sum[0];
     plan.of.window = window_steps(s, &p);
     sched_decide(s, decide_tile, &plan);

@@ -70,7 +70,8 @@ static uint32_t common_rows(const Sched *s, const char *a, const char *b)
     const BlockData *x = block_of(s, a), *y = block_of(s, b);
     uint32_t         k = 0;
 
-    while (k < x->nspatial && k < y->nspatial && x->iter[k]->hi == y->iter[k]->hi)
+    while (k < x->nspatial && k < y->nspatial && x->iter[k]->hi == y->iter[k]->hi &&
+           x->iter[k]->below == y->iter[k]->below)
         k++;
     return k;
 }
@@ -205,6 +206,7 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
     Loops      outer = iter_loops(s, names[n - 1], 0, rows);
 
     z.rows = outer.n ? outer.cells : 1;
+    z.open.rows = outer.open;
     for (uint32_t i = 0; i < n; i++) {
         const BlockData *b = block_of(s, names[i]);
         Loops            k = iter_loops(s, names[i], b->nspatial, b->nspatial + b->nreduce);
@@ -224,7 +226,10 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
             z.stored = dtype_bytes(store->u.store.buffer->dtype);
             continue;
         }
-        z.cells = k.n && k.cells > z.cells ? k.cells : z.cells;
+        if (k.n && k.cells > z.cells) {
+            z.cells = k.cells;
+            z.open.cells = k.open;
+        }
         a.along = b->iter[b->nspatial + b->nreduce - 1];
         stmt_visit(sched_block(s, names[i]), &(TirVisit){.user = &a, .prim = find_along});
         z.along = z.along || a.found;
@@ -321,7 +326,8 @@ static void divide_cells(Sched *s, const char *loop, const RowsPlan *p)
     step(s, "bind %%jt threadIdx.x");
     if (lanes > 1)
         step(s, "unroll %%jv");
-    if (lanes > 1 && p->size.cells % each == 0 && p->size.cells / each <= MOST_ROUNDS)
+    if (lanes > 1 && !p->size.open.cells && p->size.cells % each == 0 &&
+        p->size.cells / each <= MOST_ROUNDS)
         step(s, "unroll %%jo");
 }
 
@@ -430,11 +436,6 @@ void sched_gpu_row_of(Sched *s, const char *words)
     }
     const char *last = names[n - 1];
     Loops       outer = iter_loops(s, last, 0, rows);
-    for (uint32_t i = 0; i < rows; i++)
-        if (block_of(s, last)->iter[i]->below) { /* the run decides how many rows there are */
-            sched_gpu(s);
-            return;
-        }
     if (rows && !outer.n) {
         sched_gpu(s);
         return;

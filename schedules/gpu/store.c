@@ -30,10 +30,10 @@ typedef struct {
 
 static int64_t cells_of(const Buffer *b)
 {
-    int64_t all = 1, n;
+    int64_t all = 1;
 
     for (uint32_t i = 0; i < b->ndim; i++)
-        if (!idx_is_const(b->extent[i], &n) || !checked_mul(all, n, &all))
+        if (!checked_mul(all, idx_usual(b->extent[i]), &all))
             return 0;
     return all;
 }

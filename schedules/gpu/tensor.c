@@ -108,7 +108,9 @@ static double store_cycles(const Machine *m, DeviceTile t, int store)
     t.staged = store == STAGED ? device_mma_staged(&t) : 0;
     if (store == DIRECT && t.unit->warp->opaque)
         return NAN;
-    return is_legal(m, &t) && (store == DIRECT || t.staged) ? device_mma_cycles(m, &t) : NAN;
+    return is_legal(m, &t) && (store == DIRECT || t.staged)
+               ? device_open_cycles(m, &t, device_mma_cycles)
+               : NAN;
 }
 
 static double stores_cycles(const Machine *m, DeviceTile t)
@@ -418,7 +420,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     Loops             rows = p->m_inner ? p->n : p->m, columns = p->m_inner ? p->m : p->n;
     Loops             both = p->both, chunks = {0}, blocks = {0}, outer = {0};
     const Operand    *row = p->m_inner ? &p->b : &p->a, *column = p->m_inner ? &p->a : &p->b;
-    const Loops      *every[] = {&both, &rows, &columns, &outer, &chunks}, *front[] = {&both},
+    const Loops      *every[] = {&both, &rows, &columns, &outer, &chunks}, *front[] = {&blocks},
                 *k[] = {&outer};
     const Atom *along = along_of(s, p, plan);
     const char *at = "ko";
@@ -457,16 +459,15 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
     gpu_split_line(s, t->unit, 1, "c");
     step(s, "split %%%s by %lld -> %%ko, %%ki", chunks.at[0], (long long)t->chunk);
     step(s, "split %%ki by %lld -> %%ks, %%kk", (long long)plan->steps);
-    step(s,
-         "reorder %s%s%%rb, %%cb, %%rw, %%cw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, "
-         "%%kk",
-         loops_text(s, 1, front), both.n ? ", " : "", loops_text(s, 1, k), outer.n ? ", " : "");
-    if (s->refusal)
-        return;
     for (uint32_t i = 0; i < both.n; i++)
         loops_add(s, &blocks, both.at[i]);
     loops_add(s, &blocks, "rb");
     loops_add(s, &blocks, "cb");
+    open_first(s, &blocks);
+    step(s, "reorder %s, %%rw, %%cw, %%ry, %%cx, %s%s%%ko, %%ks, %%rt, %%ct, %%rh, %%cj, %%kk",
+         loops_text(s, 1, front), loops_text(s, 1, k), outer.n ? ", " : "");
+    if (s->refusal)
+        return;
     loops_bind(s, &blocks, "blk", "blockIdx.x");
     if (t->stages > 1) { /* one pipeline for all chunks */
         loops_add(s, &outer, "ko");
@@ -511,7 +512,7 @@ bool tensor_product(Sched *s, const Product *p)
     const Intrin  *unit = gpu_instruction(s->c, s->target, r, c, false);
     TensorPlan     plan = {.group = gpu_instruction(s->c, s->target, r, c, true)};
 
-    if (!unit || p->group || p->first)
+    if (!unit || p->group || p->first || p->k.open)
         return false;
     plan.t = (DeviceTile){.unit = unit,
                           .held = !gpu_copies(s->c, s->target, r),
@@ -519,7 +520,9 @@ bool tensor_product(Sched *s, const Product *p)
                           .n = p->m_inner ? p->m.cells : p->n.cells,
                           .k = p->k.cells,
                           .batch = p->both.n ? p->both.cells : 1,
-                          .bytes = dtype_bytes(row->tensor->dtype)};
+                          .bytes = dtype_bytes(row->tensor->dtype),
+                          .open = {p->m_inner ? p->n.open : p->m.open,
+                                   p->m_inner ? p->m.open : p->n.open, 0, p->both.open}};
     plan.t.wide = copied_cells(&plan.t);
     bool data = !p->a_along_k, weights = !p->b_along_k && p->b.tensor->scope != SCOPE_CONST;
     plan.t.keeps_m = p->m_inner ? weights : data;

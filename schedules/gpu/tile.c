@@ -29,8 +29,8 @@ static int64_t most_stages(const Machine *m, const DeviceTile *t)
 /* A tile that hangs over the edge is copied number by number, and so are shorter runs of cells. */
 static void keep_tails(DeviceTile *t)
 {
-    t->keeps_m = t->keeps_m || t->m % t->bm || t->tm < t->wide;
-    t->keeps_n = t->keeps_n || t->n % t->bn || t->tn < t->wide;
+    t->keeps_m = t->keeps_m || t->open.m || t->m % t->bm || t->tm < t->wide;
+    t->keeps_n = t->keeps_n || t->open.n || t->n % t->bn || t->tn < t->wide;
 }
 
 static double tile_cycles(const Machine *m, DeviceTile t)
@@ -40,7 +40,7 @@ static double tile_cycles(const Machine *m, DeviceTile t)
     keep_tails(&t);
     for (t.stages = 1; t.stages <= most_stages(m, &t); t.stages++)
         if (is_legal(m, &t))
-            least = fmin(least, device_tile_cycles(m, &t));
+            least = fmin(least, device_open_cycles(m, &t, device_tile_cycles));
     return least;
 }
 
@@ -55,20 +55,21 @@ static int64_t most_chunk(const Machine *m, const DeviceTile *t)
 }
 
 /* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
- * that divide the loop need no condition.  Groups of threads have parts of a part.  The least of
- * their estimates; all of them are candidates of k, where there is one. */
+ * that divide the loop need no condition.  Groups of threads have parts of a part.  A loop whose
+ * rounds a run decides is inside of no chunk.  The least of their estimates; all of them are
+ * candidates of k, where there is one. */
 static double chunks_cycles(const Machine *m, const TilePlan *d, DeviceTile t, Candidates *k)
 {
     const int64_t most = t.groups * most_chunk(m, &t);
     int64_t       inner = 1;
     double        least = NAN;
 
-    for (uint32_t i = d->nsum; i-- > 0 && inner <= most; inner *= d->sum[i])
+    for (uint32_t i = d->nsum; i-- > 0 && inner <= most; inner *= d->any[i] ? most + 1 : d->sum[i])
         for (int64_t f = d->sum[i] < most / inner ? d->sum[i] : most / inner; f >= 1; f--) {
             t.chunk = inner * f;
             if (f == 1 && i + 1 < d->nsum) /* the loop inside, whole */
                 continue;
-            t.tested = d->sum[i] % f != 0;
+            t.tested = d->any[i] || d->sum[i] % f != 0;
             if (t.tested && (t.direct || d->words || f & (f - 1) || f < limit_gpu_least_chunk(m)))
                 continue;
             if (t.groups > 1 && (t.tested || f % t.groups))
@@ -270,7 +271,7 @@ void decide_tile(Sched *s, void *plan)
     keep_tails(t);
     for (t->stages = 1; t->stages <= most_stages(&m, t); t->stages++)
         if (is_legal(&m, t))
-            candidate(&stages, t->stages, 0, device_tile_cycles(&m, t));
+            candidate(&stages, t->stages, 0, device_open_cycles(&m, t, device_tile_cycles));
     t->stages = pick_factor(s, "stages", &stages);
     for (d->level = d->nsum - 1; d->part > d->sum[d->level]; d->level--)
         d->part /= d->sum[d->level];

@@ -1,7 +1,8 @@
 #!/bin/sh
 # sizes.sh <tvmcc> <work> <target>: models whose sizes a run decides, by its inputs or by what it computes, on a device,
 # against the same models on the CPU: rows of a product, softmax and a sum over them, both dimensions of a matrix, more
-# cells than a block has threads, and none at all; scratch of threads that is as large as a run says.
+# cells than a block has threads, and none at all; scratch of threads that is as large as a run says; tiles of products,
+# convolutions and attention, from which rows hang.
 tvmcc=$1 work=$2/sizes_$3 target=$3
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
 export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DIR="$work/mesa" TVMCC_CACHE_DIR="$work/cache"
@@ -31,13 +32,29 @@ fn @main(%output0: Tensor[(N, 24), f32]) {
 }
 RELAY
 
+cat >tiles.relay <<'RELAY'
+dim N in 1..96
+fn @main(%output0: Tensor[(N, 24), f32]) {
+  %n = multiply(subtract(mod(multiply(arange(start=0, stop=3456, step=1), 37.0), 251.0), 125.0), 0.004);
+  %w = reshape(strided_slice(%n, begin=[0], end=[1152]), newshape=[48, 24]);
+  %k = reshape(strided_slice(%n, begin=[0], end=[864]), newshape=[16, 6, 3, 3]);
+  %0 = nn.relu(nn.dense(%output0, %w));
+  %1 = nn.relu(nn.conv2d(reshape(%output0, newshape=[N, 6, 2, 2]), %k, padding=[1, 1, 1, 1]));
+  %q = transpose(reshape(%output0, newshape=[1, N, 2, 12]), axes=[0, 2, 1, 3]);
+  %v = tanh(%q);
+  %2 = nn.softmax(multiply(nn.batch_matmul(%q, %v), 0.3));
+  (%0, %1, nn.batch_matmul(%2, %v, transpose_b=false),
+   nn.layer_norm(%0, ones(shape=[48]), zeros(shape=[48])))
+}
+RELAY
+
 for n in 1 13 64 96; do
     echo "fn @main(%x: Tensor[($n, 24), f32]) { %x }" >made.relay
     "$tvmcc" run made.relay --fill-mode=random --outputs in_$n.npz >log 2>&1 || { cat log; exit 1; }
 done
 echo "fn @main(%x: Tensor[(140000, 24), f32]) { %x }" >made.relay
 "$tvmcc" run made.relay --fill-mode=random --outputs in_140000.npz >log 2>&1 || { cat log; exit 1; }
-for model in rows both counted; do
+for model in rows both counted tiles; do
     "$tvmcc" compile $model.relay -mcpu=x86-64 --emit=so -o lib$model.so || exit 1
     "$tvmcc" compile $model.relay --target="$target" --emit=so -o libdevice_$model.so -Wno-schedule-refused || exit 1
     for n in 1 13 64 96 140000; do

@@ -41,10 +41,11 @@ static inline const char *compile_launches(Ctx *c, const Module *m, uint32_t lev
     return NULL;
 }
 
-/* The same of the module's last function, the plan's host, or of one that was made of it: the
- * results are in `out`. */
-static inline const char *run_launches(Ctx *c, const Compiled *x, const TirModule *m, uint32_t nin,
-                                       const Const *const *in, uint32_t most, const Const **out)
+/* The same of the module's last function, the plan's host, or of one that was made of it, with
+ * dimensions of these sizes: the results, one for each of the plan's, are stored in `out`. */
+static inline const char *run_sizes(Ctx *c, const Compiled *x, const TirModule *m,
+                                    const int64_t *sizes, uint32_t nin, const Const *const *in,
+                                    void *const *out)
 {
     const Plan *p = x->plan;
     void       *args[2 * MOST + 4];
@@ -52,21 +53,34 @@ static inline const char *run_launches(Ctx *c, const Compiled *x, const TirModul
 
     for (uint32_t i = 0; i < nin; i++)
         args[n++] = (void *)(uintptr_t)in[i]->data.at;
-    if (p->nout > most || p->nout > MOST || nin > MOST)
-        return "another number of results";
     for (uint32_t i = 0; i < p->nout; i++)
-        args[n++] = memory(c, type_bytes(p->out[i].type));
+        args[n++] = out[i];
     args[n++] = memory(c, p->arena_bytes + p->private_bytes);
     args[n++] = (void *)(uintptr_t)x->weights.at;
     if (p->mixed) {
         args[n++] = memory(c, p->here_bytes);
         args[n++] = (void *)(uintptr_t)x->weights.at;
     }
-    if (!tir_eval(c, m, m->funcs[m->nfuncs - 1], n, args, 0, NULL))
-        return "does not run";
+    return tir_eval(c, m, m->funcs[m->nfuncs - 1], n, args, p->symbols.n, sizes) ? NULL
+                                                                                 : "does not run";
+}
+
+/* ... without such dimensions: the results are in `out`. */
+static inline const char *run_launches(Ctx *c, const Compiled *x, const TirModule *m, uint32_t nin,
+                                       const Const *const *in, uint32_t most, const Const **out)
+{
+    const Plan *p = x->plan;
+    void       *result[MOST];
+    const char *wrong;
+
+    if (p->nout > most || p->nout > MOST || nin > MOST)
+        return "another number of results";
     for (uint32_t i = 0; i < p->nout; i++)
-        out[i] =
-            const_new(c, NULL, p->out[i].type, (Bytes){args[nin + i], type_bytes(p->out[i].type)});
+        result[i] = memory(c, type_bytes(p->out[i].type));
+    if ((wrong = run_sizes(c, x, m, NULL, nin, in, result)))
+        return wrong;
+    for (uint32_t i = 0; i < p->nout; i++)
+        out[i] = const_new(c, NULL, p->out[i].type, (Bytes){result[i], type_bytes(p->out[i].type)});
     return NULL;
 }
 
