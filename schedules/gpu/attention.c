@@ -15,7 +15,8 @@
  * keys and columns that no tile divides are computed and not used.
  *
  * Where the target has instructions of warps for the operands' numbers, of 16 bits, and they are
- * estimated to be quicker, both products are made by these (attention_warps.c). */
+ * estimated to be quicker, both products are made by these (attention_warps.c), unless a run
+ * decides how many heads, queries or keys there are. */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -331,7 +332,8 @@ void sched_gpu_attention(Sched *s)
     if (sched_block(s, "prod") && sched_block(s, "out"))
         follow = only_follower(s, "out", &alone);
     if (alone && find_sizes(s, &heads, &p.a)) {
-        p.a.unit = attention_unit(s, &p.a, &p.type);
+        if (!p.a.open.m && !p.a.open.n && !p.a.open.heads)
+            p.a.unit = attention_unit(s, &p.a, &p.type);
         sched_decide(s, decide_attention, &p);
     }
     if (s->refusal)
@@ -363,7 +365,7 @@ void sched_gpu_attention(Sched *s)
         open_first(s, &heads);
         step(s, "reorder %s", loops_text(s, 1, &blocks));
     }
-    loops_bind(s, &heads, "blk", "blockIdx.x");
+    bind_blocks(s, &heads, "blk");
     if (s->refusal)
         return;
     cell_a_thread(s, "out", "e", false, &p);

@@ -61,6 +61,29 @@ void loops_bind(Sched *s, Loops *l, const char *name, const char *axis)
         step(s, "bind %%%s %s", l->at[0], axis);
 }
 
+void bind_blocks(Sched *s, Loops *l, const char *name)
+{
+    static const char *const axis[] = {"blockIdx.y", "blockIdx.z"};
+    Loops                    along = {0};
+    uint32_t                 open = 0, n = 0;
+    int64_t                  known;
+
+    for (uint32_t i = 0; i < l->n; i++)
+        open += !sched_loop_extent(s, l->at[i], &known);
+    for (uint32_t i = 0; i < l->n; i++) {
+        const int64_t most = sched_loop_form(s, l->at[i])->hi;
+        if (!along.n && open > 1 && n < COUNT(axis) && !sched_loop_extent(s, l->at[i], &known) &&
+            most <= s->target->max_blocks[1 + n]) {
+            step(s, "bind %%%s %s", l->at[i], axis[n++]);
+            open--;
+        } else {
+            loops_add(s, &along, l->at[i]);
+        }
+    }
+    *l = along;
+    loops_bind(s, l, name, "blockIdx.x");
+}
+
 int64_t sum_rounds(const Sched *s, const char *block)
 {
     const BlockData *b = &sched_block(s, block)->u.block;

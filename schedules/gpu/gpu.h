@@ -32,6 +32,10 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /
 /* Those that a run decides first: as one loop, which rounds of the others a round of it is takes no
  * division by a number that the run decides. */
 void open_first(const Sched *s, Loops *l);
+/* They become blocks: one loop along x, of that name if it is made of several, whose name is left
+ * in the list; of several that a run decides the outer ones lie along y and z, as far as these
+ * axes have so many. */
+void bind_blocks(Sched *s, Loops *l, const char *name);
 /* They become one loop, of that name if they were several; that one is bound to the axis. */
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);

@@ -459,7 +459,7 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
         return;
     const Loops *order[] = {&blocks, &group, &threads, &outer, &inner, &cells};
     step(s, "reorder %s%s", loops_text(s, 6, order), p->words ? ", %kd" : "");
-    loops_bind(s, &blocks, "blk", "blockIdx.x");
+    bind_blocks(s, &blocks, "blk");
     if (plan->t.stages > 1) /* one pipeline for all chunks */
         loops_fuse(s, &outer, "kq");
     const char *sum = p->block, *last = threads.at[1], *after = last;

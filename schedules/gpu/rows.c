@@ -346,7 +346,7 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
         loops_fuse(s, &cells, arena_printf(s->c->scratch, "%s.j", last));
         divide_cells(s, cells.at[0], p);
     }
-    loops_bind(s, rows, "row", "blockIdx.x");
+    bind_blocks(s, rows, "row");
     if (sums) /* all threads have the result before they store it */
         step(s, "cache_write %s reg at %%%s", last, rows->at[0]);
     for (uint32_t i = 0; i < n; i++) {

@@ -468,7 +468,7 @@ static void arrange(Sched *s, const Product *p, const TensorPlan *plan)
          loops_text(s, 1, front), loops_text(s, 1, k), outer.n ? ", " : "");
     if (s->refusal)
         return;
-    loops_bind(s, &blocks, "blk", "blockIdx.x");
+    bind_blocks(s, &blocks, "blk");
     if (t->stages > 1) { /* one pipeline for all chunks */
         loops_add(s, &outer, "ko");
         loops_fuse(s, &outer, "kq");

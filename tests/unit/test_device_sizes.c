@@ -57,6 +57,10 @@ static const char *const rows[] = {
     "  %2 = transpose(%v, axes=[0, 2, 1, 3]);\n"
     "  %3 = add(multiply(nn.batch_matmul(%0, %1, transpose_b=false), 0.25), %m);\n"
     "  transpose(nn.batch_matmul(nn.softmax(%3), %2, transpose_b=false), axes=[0, 2, 1, 3])\n}\n",
+    "fn @main(%q: Tensor[(N//32+1, 2, T, 16), f32], %k: Tensor[(N//32+1, 2, T, 16), f32],\n"
+    "         %v: Tensor[(N//32+1, 2, T, 16), f32], %x: Tensor[(N, 1), f32]) {\n"
+    "  %0 = nn.softmax(multiply(nn.batch_matmul(%q, %k), 0.25));\n"
+    "  (nn.batch_matmul(%0, %v, transpose_b=false), nn.relu(%x))\n}\n",
     "fn @main(%q: Tensor[(T, 1, 9, 16), f32], %k: Tensor[(T, 1, 12, 16), f32],\n"
     "         %v: Tensor[(T, 1, 12, 16), f32]) {\n"
     "  %0 = nn.softmax(multiply(nn.batch_matmul(%q, %k), 0.25));\n"
