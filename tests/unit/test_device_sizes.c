@@ -179,8 +179,10 @@ int main(void)
                                {3, "cuda -arch=sm_80", "tests/backends/one_core.machine"},
                                {3, "rocm -mcpu=gfx90a", NULL},
                                {0, NULL, NULL}};
+    static const Way four = {3, "cuda -arch=sm_90a", "tests/backends/four_warps.machine"};
 
     check_networks(COUNT(products), products, COUNT(ways), ways);
+    check_networks(1, products, 1, &four);
     check_networks(COUNT(convolutions), convolutions, 4, ways);
     check_networks(COUNT(rows), rows, 4, ways);
     return check_result();
