@@ -36,15 +36,15 @@ typedef struct {
     Map                *temps;    /* prim id -> name, within one statement */
     Map                *uses;     /* prim id -> count, within one statement */
     bool                in_given; /* all shared arrays lie in ClikeDialect.given .. */
-    int64_t             given;  /* .. and how many bytes of it have been given */
-    PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
-    Map                *bits;   /* prim id -> its place in `shared` + 1 */
-    Map                *sure;   /* prim id -> set of shared values that are computed when it is */
-    Map                *walked; /* prims that `declare` has been at, in the block at hand */
-    PrimList            named;  /* in the order of their names: those of a block are forgotten */
-    Map                *names;  /* of loop variables and buffers: id -> text */
-    Map                *taken;  /* interned names */
-    Map                *order;  /* of variables: id -> when it was declared, from 1; .. */
+    int64_t             given;    /* .. and how many bytes of it have been given */
+    PrimList            shared;   /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;     /* prim id -> its place in `shared` + 1 */
+    Map                *sure;     /* prim id -> set of shared values that are computed when it is */
+    Map                *walked;   /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;    /* in the order of their names: those of a block are forgotten */
+    Map                *names;    /* of loop variables and buffers: id -> text */
+    Map                *taken;    /* interned names */
+    Map                *order;    /* of variables: id -> when it was declared, from 1; .. */
     Map                *unrolled; /* .. those of loops that are written out whole: numbers, then */
     const Running      *running;  /* pointers that go along with the loops at hand */
     const Matrices     *matrices; /* that warps have; NULL: the language has none */
