@@ -165,20 +165,27 @@ static bool is_plain(const Stmt *s)
     return false;
 }
 
+LLVMValueRef gen_loop_id(Gen *g, uint32_t n, const LLVMMetadataRef *parts)
+{
+    LLVMMetadataRef all[MAX_LOOP_PARTS + 1] = {LLVMTemporaryMDNode(g->lc, NULL, 0)}, node;
+
+    memcpy(all + 1, parts, n * sizeof *parts);
+    node = LLVMMDNodeInContext2(g->lc, all, n + 1);
+    LLVMMetadataReplaceAllUsesWith(all[0], node);
+    return LLVMMetadataAsValue(g->lc, node);
+}
+
 /* A loop's own metadata: LLVM unrolls only what is marked, and vectorises only what is plain. */
 static LLVMValueRef loop_id(Gen *g, bool plain)
 {
-    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word, off[2], parts[3], node;
+    LLVMMetadataRef word, off[2], parts[2];
 
     word = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
     off[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.vectorize.enable", 26);
     off[1] = LLVMValueAsMetadata(LLVMConstInt(g->i1, 0, false));
-    parts[0] = self;
-    parts[1] = LLVMMDNodeInContext2(g->lc, &word, 1);
-    parts[2] = LLVMMDNodeInContext2(g->lc, off, 2);
-    node = LLVMMDNodeInContext2(g->lc, parts, plain ? 2 : 3);
-    LLVMMetadataReplaceAllUsesWith(self, node);
-    return LLVMMetadataAsValue(g->lc, node);
+    parts[0] = LLVMMDNodeInContext2(g->lc, &word, 1);
+    parts[1] = LLVMMDNodeInContext2(g->lc, off, 2);
+    return gen_loop_id(g, plain ? 1 : 2, parts);
 }
 
 static void mark_loop(Gen *g, LLVMValueRef branch, const Stmt *s)

@@ -89,17 +89,14 @@ LLVMValueRef gen_kernel_loop(Gen *g, const Stmt *s)
 {
     const uint32_t  rounds = s->u.loop.rounds;
     const char     *how = rounds ? "llvm.loop.unroll.count" : "llvm.loop.unroll.disable";
-    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word[2], parts[2], node;
+    LLVMMetadataRef word[2], part;
 
     if (!rounds && !stmt_has_barrier(s))
         return NULL;
     word[0] = LLVMMDStringInContext2(g->lc, how, strlen(how));
     word[1] = LLVMValueAsMetadata(gen_i32(g, rounds));
-    parts[0] = self;
-    parts[1] = LLVMMDNodeInContext2(g->lc, word, rounds ? 2 : 1);
-    node = LLVMMDNodeInContext2(g->lc, parts, 2);
-    LLVMMetadataReplaceAllUsesWith(self, node);
-    return LLVMMetadataAsValue(g->lc, node);
+    part = LLVMMDNodeInContext2(g->lc, word, rounds ? 2 : 1);
+    return gen_loop_id(g, 1, &part);
 }
 
 void gen_barrier(Gen *g)

@@ -330,6 +330,9 @@ void gen_kernel_seq(Gen *g, const Stmt *s);
 void gen_bound(Gen *g, const Stmt *s); /* a loop over threads or blocks */
 /* Metadata of a loop: to be unrolled by its rounds, or not; NULL: LLVM decides. */
 LLVMValueRef gen_kernel_loop(Gen *g, const Stmt *s);
+/* .. of so many parts, which begins with itself (codegen.c). */
+enum { MAX_LOOP_PARTS = 2 };
+LLVMValueRef gen_loop_id(Gen *g, uint32_t n, const LLVMMetadataRef *parts);
 void         gen_barrier(Gen *g);
 LLVMValueRef gen_shared(Gen *g, const Buffer *b, LLVMTypeRef type);
 

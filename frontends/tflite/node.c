@@ -189,15 +189,15 @@ static bool has_steps(const TfliteTensor *t, bool wide)
 }
 
 /* All that have a scale, the result too unless it is of bools, are quantized integers of one type;
- * mixed: of any.  Axes and the like have none. */
-static bool all_steps(const TfliteNode *n, bool mixed)
+ * mixed: of any.  Axes and the like, behind the first input, have none. */
+static bool all_steps(const TfliteNode *n, bool mixed, bool axes)
 {
     int64_t type = tflite_in(n, 0)->type;
 
     for (uint32_t i = 0; i < n->nin; i++) {
         const TfliteTensor *t = n->in[i] ? tflite_in(n, i) : NULL;
 
-        if (!t || ((!i || tflite_scales(t)) && (!has_steps(t, mixed) || t->type != type)))
+        if (!t || ((!i || !axes || tflite_scales(t)) && (!has_steps(t, mixed) || t->type != type)))
             return false;
     }
     for (uint32_t i = 0; i < n->nout; i++) {
@@ -222,12 +222,12 @@ bool tflite_prepare(TfliteNode *n)
     switch (how) {
     case TFLITE_STEPS:
     case TFLITE_STEP_AXES:
-        steps = all_steps(n, false);
+        steps = all_steps(n, false, how == TFLITE_STEP_AXES);
         how = how == TFLITE_STEPS ? TFLITE_CELLS : TFLITE_AXES;
         break;
     case TFLITE_SCALED:
     case TFLITE_SCALED_AXES:
-        steps = all_steps(n, true);
+        steps = all_steps(n, true, how == TFLITE_SCALED_AXES);
         how = how == TFLITE_SCALED ? TFLITE_CELLS : TFLITE_AXES;
         break;
     case TFLITE_ALIKE:
