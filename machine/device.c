@@ -162,25 +162,41 @@ int64_t device_part(int64_t all, int64_t open, int64_t part)
     return open ? all / open * (open > part ? open / part : 1) : all;
 }
 
+double device_mean_cycles(int64_t most, PartCycles *cycles, const void *user)
+{
+    double sum = 0;
+    int    sizes = 0;
+
+    for (int64_t part = 1; part <= most; part *= 2, sizes++)
+        sum += log(cycles(user, part));
+    return exp(sum / sizes);
+}
+
+typedef struct {
+    const Machine    *m;
+    const DeviceTile *t;
+    DeviceTileCycles *cycles;
+} OpenTile;
+
+static double part_of_tile(const void *user, int64_t part)
+{
+    const OpenTile *o = user;
+    DeviceTile      at = *o->t;
+
+    at.m = device_part(at.m, at.open.m, part);
+    at.n = device_part(at.n, at.open.n, part);
+    at.k = device_part(at.k, at.open.k, part);
+    at.batch = device_part(at.batch, at.open.batch, part);
+    return o->cycles(o->m, &at);
+}
+
 double device_open_cycles(const Machine *m, const DeviceTile *t, DeviceTileCycles *cycles)
 {
     int64_t rows = t->open.m > t->open.n ? t->open.m : t->open.n,
             rest = t->open.k > t->open.batch ? t->open.k : t->open.batch,
             most = rows > rest ? rows : rest;
-    double sum = 0;
-    int    sizes = 0;
 
-    if (!most)
-        return cycles(m, t);
-    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
-        DeviceTile at = *t;
-        at.m = device_part(t->m, t->open.m, part);
-        at.n = device_part(t->n, t->open.n, part);
-        at.k = device_part(t->k, t->open.k, part);
-        at.batch = device_part(t->batch, t->open.batch, part);
-        sum += log(cycles(m, &at));
-    }
-    return exp(sum / sizes);
+    return most ? device_mean_cycles(most, part_of_tile, &(OpenTile){m, t, cycles}) : cycles(m, t);
 }
 
 double device_cells_cycles(const Machine *m, double cells, double macs, double bytes)
@@ -264,21 +280,28 @@ static double rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads
     return fmax(fmax(issued, moved), (waves - 1) * chain) + chain;
 }
 
+typedef struct {
+    const Machine    *m;
+    const DeviceRows *r;
+    int64_t           threads;
+} OpenRows;
+
+static double part_of_rows(const void *user, int64_t part)
+{
+    const OpenRows *o = user;
+    DeviceRows      at = *o->r;
+
+    at.rows = device_part(at.rows, at.open.rows, part);
+    at.cells = device_part(at.cells, at.open.cells, part);
+    return rows_cycles(o->m, &at, o->threads);
+}
+
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
 {
     int64_t most = r->open.rows > r->open.cells ? r->open.rows : r->open.cells;
-    double  sum = 0;
-    int     sizes = 0;
 
-    if (!most)
-        return rows_cycles(m, r, threads);
-    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
-        DeviceRows at = *r;
-        at.rows = device_part(r->rows, r->open.rows, part);
-        at.cells = device_part(r->cells, r->open.cells, part);
-        sum += log(rows_cycles(m, &at, threads));
-    }
-    return exp(sum / sizes);
+    return most ? device_mean_cycles(most, part_of_rows, &(OpenRows){m, r, threads})
+                : rows_cycles(m, r, threads);
 }
 
 int64_t device_turn_threads(const Machine *m, const DeviceTurn *t)

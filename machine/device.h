@@ -38,7 +38,10 @@ double device_cached_cycles(const Machine *m, const DeviceTile *t);
 double  device_direct_cycles(const Machine *m, const DeviceTile *t, double held);
 int64_t device_direct_kept(const DeviceTile *t);
 
-/* A number of which a run decides `open` rounds, where it decides on a part of the most. */
-int64_t device_part(int64_t all, int64_t open, int64_t part);
+/* A number of which a run decides `open` rounds, where it decides on a part of the most; the
+ * geometric mean over such parts of `most`, from all of it by halves to one. */
+int64_t        device_part(int64_t all, int64_t open, int64_t part);
+typedef double PartCycles(const void *user, int64_t part);
+double         device_mean_cycles(int64_t most, PartCycles *cycles, const void *user);
 
 #endif

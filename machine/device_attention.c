@@ -47,27 +47,35 @@ static double attention_bytes(const Machine *m, const DeviceAttention *a)
     return (double)((cells + a->part * copied) * a->bytes);
 }
 
-/* Where a run decides sizes, the geometric mean over these, from the largest by halves to one. */
-static double open_cycles(const Machine *m, const DeviceAttention *a,
-                          double (*cycles)(const Machine *m, const DeviceAttention *a))
+typedef double AttentionCycles(const Machine *m, const DeviceAttention *a);
+
+typedef struct {
+    const Machine         *m;
+    const DeviceAttention *a;
+    AttentionCycles       *cycles;
+} OpenAttention;
+
+static double part_of_attention(const void *user, int64_t part)
+{
+    const OpenAttention *o = user;
+    DeviceAttention      at = *o->a;
+
+    at.heads = device_part(at.heads, at.open.heads, part);
+    at.m = device_part(at.m, at.open.m, part);
+    at.m = at.m < at.rows ? at.rows : at.m; /* a block computes all of its rows */
+    at.n = device_part(at.n, at.open.n, part);
+    return o->cycles(o->m, &at);
+}
+
+static double open_cycles(const Machine *m, const DeviceAttention *a, AttentionCycles *cycles)
 {
     int64_t most = a->open.m > a->open.n ? a->open.m : a->open.n;
-    double  sum = 0;
-    int     sizes = 0;
 
     if (most < a->open.heads)
         most = a->open.heads;
-    if (!most || a->rows > a->m)
-        return cycles(m, a);
-    for (int64_t part = 1; part <= most; part *= 2, sizes++) {
-        DeviceAttention at = *a;
-        at.heads = device_part(a->heads, a->open.heads, part);
-        at.m = device_part(a->m, a->open.m, part);
-        at.m = at.m < a->rows ? a->rows : at.m; /* a block computes all of its rows */
-        at.n = device_part(a->n, a->open.n, part);
-        sum += log(cycles(m, &at));
-    }
-    return exp(sum / sizes);
+    return most && a->rows <= a->m
+               ? device_mean_cycles(most, part_of_attention, &(OpenAttention){m, a, cycles})
+               : cycles(m, a);
 }
 
 static double thread_cycles(const Machine *m, const DeviceAttention *a)
