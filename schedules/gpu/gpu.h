@@ -97,9 +97,9 @@ void load_direct(Sched *s, const Product *p, const Operand *o, const Loops *k, c
  * each cell; and its sums by way of shared memory, in the loop over blocks (store.c). */
 void find_result(Sched *s, const Product *p, const Loops *columns, DeviceTile *t);
 void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *blk);
-/* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction.
- */
-void sched_gpu_row_of(Sched *s, const char *words);
+/* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction;
+ * `cells`: cycles that it takes by threads with several cells, NAN: there is no such way. */
+void sched_gpu_row_of(Sched *s, const char *words, double cells);
 /* Steps of the window that the sum walks for each channel; 0: there is none. */
 int64_t window_steps(const Sched *s, const Product *p);
 /* The steps of a product by instructions of warps (tensor.c); false: none, and nothing has changed.

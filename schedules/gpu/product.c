@@ -561,6 +561,19 @@ static void take_words(Sched *s, Product *p)
     }
 }
 
+/* Estimate of threads that have several cells (cells.c), as those of windows, which have most of
+ * what they read in common. */
+static double cells_cycles(const Sched *s, const Product *p)
+{
+    Sched       all = *s;
+    const char *names[MAX_BLOCKS];
+    uint32_t    n = sched_blocks(&all, names, MAX_BLOCKS);
+
+    for (uint32_t i = 0; i < n && strcmp(names[i], p->block) != 0; i++)
+        try_step(&all, "compute_inline %s", names[i]);
+    return thread_cells_cycles(&all, p->block);
+}
+
 /* Bytes come as words where both factors' lie along the one loop of the sum. */
 static void one_row(Sched *s, Product *p)
 {
@@ -569,11 +582,12 @@ static void one_row(Sched *s, Product *p)
                             ? words_of(s, p)
                             : NULL;
     Sched       was = *s;
+    double      cells = cells_cycles(s, p);
 
-    sched_gpu_row_of(s, words);
+    sched_gpu_row_of(s, words, cells);
     if (words && s->refusal) {
         *s = was;
-        sched_gpu_row_of(s, NULL);
+        sched_gpu_row_of(s, NULL, cells);
     }
 }
 

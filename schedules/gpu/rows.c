@@ -26,7 +26,8 @@ enum { MOST_ROUNDS = 4 }; /* of the last stage that are written out */
 
 typedef struct {
     DeviceRows  size;    /* .. with the cells that a thread has side by side */
-    int64_t     threads; /* of a row; 1: a thread has a row */
+    int64_t     threads; /* of a row; 1: a thread has a row; 0: several cells */
+    double      cells;   /* what several cells take (cells.c); NAN: there is no such way */
     const char *words;   /* the sum of four products of bytes, or NULL */
 } RowsPlan;
 
@@ -38,6 +39,8 @@ static void decide_rows(Sched *s, void *plan)
 
     const int64_t runs = p->size.cells / p->size.lanes, most = limit_gpu_tile_threads(&m);
 
+    if (!isnan(p->cells))
+        candidate(&k, 0, 0, p->cells);
     candidate(&k, 1, 0, device_rows_cycles(&m, &p->size, 1));
     for (int64_t n = limit_gpu_least_threads(&m); n <= most && n <= runs; n *= 2) {
         const int64_t more = n + n / 2; /* .. where they are a whole part of the row */
@@ -424,11 +427,11 @@ static bool only_row(Sched *s, const char *last, const DeviceRows *size, Loops *
     return outer->n > 0;
 }
 
-void sched_gpu_row_of(Sched *s, const char *words)
+void sched_gpu_row_of(Sched *s, const char *words, double cells)
 {
     const char *names[MAX_BLOCKS];
     uint32_t    n, rows;
-    RowsPlan    p = {.words = words};
+    RowsPlan    p = {.words = words, .cells = cells};
 
     if (!find_stages(s, names, &n, &rows)) {
         sched_gpu(s);
@@ -453,6 +456,10 @@ void sched_gpu_row_of(Sched *s, const char *words)
         return;
     }
     sched_decide(s, decide_rows, &p);
+    if (!p.threads) {
+        sched_gpu(s);
+        return;
+    }
     for (uint32_t i = n - 1; i-- > 0;)
         step(s, "compute_at %s %%%s", names[i], outer.at[outer.n - 1]);
     if (s->refusal)
@@ -465,5 +472,5 @@ void sched_gpu_row_of(Sched *s, const char *words)
 
 void sched_gpu_rows(Sched *s)
 {
-    sched_gpu_row_of(s, NULL);
+    sched_gpu_row_of(s, NULL, NAN);
 }
