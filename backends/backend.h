@@ -19,6 +19,7 @@ typedef struct {
     uint32_t    shared_bytes; /* of a block */
     uint32_t    registers;    /* of a thread, 32 bits each, that cost nothing to use */
     uint32_t    warp;         /* threads that take one step together */
+    uint32_t    has;          /* HAS_ .., unless the target says otherwise */
 } DeviceModel;
 
 /* What a device's backend adds to what all of them share (backends/common/device.h). */
@@ -36,6 +37,8 @@ typedef struct {
     bool        no_math;               /* its language's functions of floats are inexact */
     /* The first is taken where the target names none; behind the last one a warp of 0. */
     const DeviceModel *models;
+    /* HAS_ .. that the target may say: `-supports_..=0` or `1`, as docs/targets.md lists them. */
+    uint32_t switches;
     /* Optional: a word of a target string that not all devices have, `-name=value`; E_TARGET is
      * recorded where the value is wrong. */
     bool (*word)(Ctx *c, Target *t, const char *name, const char *value);

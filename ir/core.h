@@ -256,6 +256,16 @@ typedef enum {
     INTRIN_COUNT
 } IntrinId;
 
+/* Which 8-bit data dot products take. */
+typedef enum { DOTS_UNSIGNED /* x86 */, DOTS_SIGNED /* Arm */, DOTS_EITHER } DotData;
+
+/* What not every device of its kind has (Target.has); others refuse a product that uses it. */
+enum {
+    HAS_HALF = 1,     /* arithmetic of f16 */
+    HAS_DOTS = 2,     /* sums of four products of bytes */
+    HAS_MATRICES = 4, /* products of matrices by the threads of a warp */
+};
+
 enum { CPU_WORDS = 8 }; /* words of CPUID in which features are looked up */
 
 struct Target {
@@ -275,7 +285,7 @@ struct Target {
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
     bool     fma_mem_splat; /* FMA can broadcast from memory (AVX-512) */
-    bool     dot_signed;    /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
+    DotData  dots;
     uint8_t  intrin_ops[INTRIN_COUNT];     /* how many it takes for each of these; 0: not quick */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* as the machine of the compile says; 0: not asked */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
@@ -283,6 +293,7 @@ struct Target {
     bool     shared_overlaid;              /* .. of which buffers may have the same */
     uint32_t warp;                         /* threads of a GPU that take one step together */
     uint32_t max_blocks[3];                /* of a launch on a GPU, along each axis */
+    uint32_t has;                          /* HAS_ .. of a device */
     uint32_t max_args;                     /* of a GPU's kernel, 8 bytes each; 0: not known */
     uint32_t max_buffers;                  /* ... among them; 0: not known */
     bool     has_round, has_sqrt;          /* of f32, as instructions */

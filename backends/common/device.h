@@ -47,7 +47,7 @@ void  device_jit_free(Jit *j);
     .most_blocks = {INT32_MAX, 65535, 65535}, .most_args = 512, .shared = nvidia_shared,           \
     .most_shared = 227 * 1024, .models = (const DeviceModel[])                                     \
     {                                                                                              \
-        {NULL, 48 * 1024, 128, 32}, {0}                                                            \
+        {NULL, 48 * 1024, 128, 32, 0}, {0}                                                         \
     }
 
 /* ---- archs.c ------------------------------------------------------------------------------------- */

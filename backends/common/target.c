@@ -37,6 +37,31 @@ static void limits_of(Target *t, Limit out[LIMITS])
                      &t->warp};
 }
 
+/* By TVM's names.  A device without what the target says refuses the product at open, so a plain
+ * one may stand behind it. */
+static const struct {
+    const char *name;
+    uint32_t    has;
+} switches[] = {{"-supports_float16", HAS_HALF},
+                {"-supports_integer_dot_product", HAS_DOTS},
+                {"-supports_cooperative_matrix", HAS_MATRICES}};
+
+static bool set_switch(Ctx *c, Target *t, uint32_t has, const char *word, const char *value)
+{
+    if (strcmp(value, "0") && strcmp(value, "1"))
+        return error_at(c, E_TARGET, NO_LOC, "'%s': it is 0 or 1", word);
+    t->has = *value == '1' ? t->has | has : t->has & ~has;
+    return true;
+}
+
+/* Those that are not as the model has them. */
+static void say_switches(const Target *t, const DeviceModel *model, StrBuf *text)
+{
+    for (size_t i = 0; i < COUNT(switches); i++)
+        if ((t->has ^ model->has) & t->backend->device->switches & switches[i].has)
+            str_printf(text, " %s=%d", switches[i].name, (t->has & switches[i].has) != 0);
+}
+
 static bool has_models(const Device *d)
 {
     return d->models[1].warp > 0;
@@ -47,6 +72,7 @@ static void use_model(Target *t, const DeviceModel *m)
     t->vector_regs = m->registers;
     t->shared_bytes = m->shared_bytes;
     t->warp = m->warp;
+    t->has = m->has & t->backend->device->switches;
     t->gpu = m->name;
 }
 
@@ -107,6 +133,13 @@ static bool option(Ctx *c, Target *t, const char *word, bool models, const Devic
             return set_limit(c, &limits[i], word, eq + 1);
         vec_push(c->scratch, &known, limits[i].name);
     }
+    for (size_t i = 0; i < COUNT(switches); i++) {
+        if (!(d->switches & switches[i].has))
+            continue;
+        if (eq && !strcmp(name, switches[i].name))
+            return set_switch(c, t, switches[i].has, word, eq + 1);
+        vec_push(c->scratch, &known, switches[i].name);
+    }
     for (uint32_t i = 0; d->words && d->words[i]; i++) {
         if (eq && !strcmp(name, d->words[i]))
             return d->word(c, t, name, eq + 1);
@@ -136,6 +169,14 @@ static bool options(Ctx *c, Target *t, const char *text, bool models, const Devi
         first = false;
     }
     return true;
+}
+
+/* Products of the same signs are quicker where there are no others. */
+static DotData dot_data(const Target *t)
+{
+    uint8_t one = t->intrin_ops[INTRIN_DOT4_II], mixed = t->intrin_ops[INTRIN_DOT4_UI];
+
+    return mixed && mixed <= one ? DOTS_EITHER : DOTS_SIGNED;
 }
 
 /* Each is two arguments, with its offset; dimensions are the others. */
@@ -191,6 +232,8 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         str_printf(&canon, " -thread_warp_size=%u", t.warp);
     if (b->device->canonical && !b->device->canonical(c, &t, &canon))
         return NULL;
+    say_switches(&t, model, &canon);
+    t.dots = dot_data(&t);
     str_printf(&canon, ", %s", t.host->text);
     t.text = intern(c->strings, canon.at);
     return DUP_ARRAY(c->arena, &t, 1);

@@ -69,7 +69,7 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 
 /* 64 KiB of memory that a block shares; with 128 registers a core has room for four blocks of 256
  * threads, on those with 32 threads for more. */
-static const DeviceModel models[] = {{NULL, 64 * 1024, 128, AS_IT_HAS}, {0}};
+static const DeviceModel models[] = {{NULL, 64 * 1024, 128, AS_IT_HAS, 0}, {0}};
 
 static const char *const words[] = {"-mcpu", "-arch", NULL};
 

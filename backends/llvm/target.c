@@ -167,7 +167,7 @@ static void set_limits(Target *t, Arch arch)
     t->has_sqrt = (caps & CAP_FP) != 0;
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
     t->has_stream = arch == ARCH_X86 && caps & CAP_VEC;
-    t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
+    t->dots = arch == ARCH_AARCH64 || arch == ARCH_ARM ? DOTS_SIGNED : DOTS_UNSIGNED;
     set_intrin_ops(t, arch, caps);
     t->max_threads = 1;
 }

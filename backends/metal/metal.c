@@ -7,7 +7,7 @@
 
 /* What all families since Apple4 and Mac2 have, by Apple's table of feature sets. */
 static const DeviceModel models[] = {
-#define MODEL(name) {name, 32 * 1024, 64, 32},
+#define MODEL(name) {name, 32 * 1024, 64, 32, 0},
     MODEL(NULL) MODEL("apple-a14") MODEL("apple-m1") MODEL("apple-m1-max") MODEL("apple-m2")
         MODEL("apple-m3") MODEL("apple-m4")
 #undef MODEL

@@ -146,7 +146,7 @@ static bool emulator_images(Ctx *c, const TirModule *m, const Target *t, const C
                      "INTELFPGAOCLSDKROOT=<its folder>; or TVMCC_AOC=<file>",                    \
     .models = (const DeviceModel[])                                                              \
     {                                                                                            \
-        {NULL, 32 * 1024, 64, 32}, {0}                                                           \
+        {NULL, 32 * 1024, 64, 32, 0}, {0}                                                        \
     }
 
 static const Device aocl = {AOCL_DEVICE, .images = images};

@@ -128,25 +128,42 @@ static void aocl_kernel(StrBuf *s, ClikeBlock block)
     cl_kernel(s, block);
 }
 
-/* Four products of bytes, of words (cl_khr_integer_dot_product); devices without it make them one
- * by one. */
-#define DOT(name, fn, a, b)                                                        \
-    "int " name "(uint a, uint b, int c)\n{\n"                                     \
-    "#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)\n"            \
-    "    return (int)((uint)c + (uint)" fn "(a, b));\n#else\n"                     \
-    "    const " a "4 x = as_" a "4(a);\n    const " b "4 y = as_" b "4(b);\n"     \
-    "    return (int)((uint)c + (uint)(x.x * y.x + x.y * y.y + x.z * y.z + x.w * " \
-    "y.w));\n#endif\n}\n"
+/* Four products of bytes, of words (cl_khr_integer_dot_product): of any device, one by one where it
+ * has none, and of those that the target says have them, whose program the run-time library knows
+ * by the extension's name. */
+#define DOT(name, fn, otherwise)                                        \
+    "int " name "(uint a, uint b, int c)\n{\n"                          \
+    "#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)\n" \
+    "    return (int)((uint)c + (uint)" fn "(a, b));\n#else\n" otherwise "#endif\n}\n"
+#define DOTS(id, name, fn, a, b)                                                           \
+    [id - INTRIN_DOT4_UU] = {                                                              \
+        DOT(name, fn,                                                                      \
+            "    const " a "4 x = as_" a "4(a);\n    const " b "4 y = as_" b "4(b);\n"     \
+            "    return (int)((uint)c + (uint)(x.x * y.x + x.y * y.y + x.z * y.z + x.w * " \
+            "y.w));\n"),                                                                   \
+        DOT(name, fn, "#error cl_khr_integer_dot_product\n"),                              \
+    }
+
+static const struct {
+    const char *any, *having;
+} dots[] = {DOTS(INTRIN_DOT4_UU, "dot4_u8_u8", "dot_4x8packed_uu_uint", "uchar", "uchar"),
+            DOTS(INTRIN_DOT4_UI, "dot4_u8_i8", "dot_4x8packed_us_int", "uchar", "char"),
+            DOTS(INTRIN_DOT4_IU, "dot4_i8_u8", "dot_4x8packed_su_int", "char", "uchar"),
+            DOTS(INTRIN_DOT4_II, "dot4_i8_i8", "dot_4x8packed_ss_int", "char", "char")};
+
+static bool is_dot(IntrinId id)
+{
+    return id >= INTRIN_DOT4_UU && id <= INTRIN_DOT4_II;
+}
 
 const char *opencl_instruction(IntrinId id)
 {
-    switch ((int)id) {
-    case INTRIN_DOT4_UU: return DOT("dot4_u8_u8", "dot_4x8packed_uu_uint", "uchar", "uchar");
-    case INTRIN_DOT4_UI: return DOT("dot4_u8_i8", "dot_4x8packed_us_int", "uchar", "char");
-    case INTRIN_DOT4_IU: return DOT("dot4_i8_u8", "dot_4x8packed_su_int", "char", "uchar");
-    case INTRIN_DOT4_II: return DOT("dot4_i8_i8", "dot_4x8packed_ss_int", "char", "char");
-    }
-    return NULL;
+    return is_dot(id) ? dots[id - INTRIN_DOT4_UU].any : NULL;
+}
+
+static const char *having_instruction(IntrinId id)
+{
+    return is_dot(id) ? dots[id - INTRIN_DOT4_UU].having : NULL;
 }
 
 /* Numbers of 16 bits in memory are converted without an extension, denormals as well.  Their bits
@@ -209,21 +226,24 @@ static bool source(Ctx *c, const ClikeDialect *d, const TirModule *m, StrBuf *ou
     return true;
 }
 
-/* Do all kernels compute with half? */
-static bool computes_with_half(const TirModule *m)
+/* HAS_ .. of the device of all kernels. */
+static uint32_t device_has(const TirModule *m)
 {
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE)
-            return opencl_has_half(m->funcs[i]->target);
-    return false;
+            return m->funcs[i]->target->has;
+    return 0;
 }
 
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    ClikeDialect d = dialect;
+    ClikeDialect   d = dialect;
+    const uint32_t has = device_has(m);
 
     d.images = &opencl_images;
-    if (computes_with_half(m)) {
+    if (has & HAS_DOTS)
+        d.instruction = having_instruction;
+    if (has & HAS_HALF) {
         d.type = half_type;
         d.vector = half_vector;
         d.real = half_real;

@@ -7,7 +7,7 @@
 
 static const DeviceModel models[] = {
     /* 32 KiB are the least of OpenCL's full profile, 64 registers what phones have */
-    {NULL, 32 * 1024, 64, 32},
+    {NULL, 32 * 1024, 64, 32, 0},
 #include "backends/common/models.def"
     {0}};
 
@@ -22,8 +22,7 @@ static const Device opencl = {
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
     .most_args = OPENCL_ARGS,
     .models = models,
-    .word = opencl_word,
-    .words = opencl_words,
+    .switches = HAS_HALF | HAS_DOTS,
     .canonical = opencl_canonical,
     .source = opencl_source,
 };

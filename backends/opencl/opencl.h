@@ -1,7 +1,7 @@
 /* What the files of the OpenCL backend share.
  *
  *   codegen.c   the dialect of clike; a module's device functions as one text
- *   target.c    words of target strings
+ *   target.c    instructions of a target
  *   images.c    weights that come through a texture unit
  *   opencl.c    the Backend struct
  *   aocl.c      those of Intel's FPGAs, whose compiler runs here */
@@ -20,10 +20,7 @@ const char *opencl_instruction(IntrinId id);
 
 /* ---- target.c ------------------------------------------------------------------------------------ */
 
-extern const char *const opencl_words[];
-bool                     opencl_word(Ctx *c, Target *t, const char *name, const char *value);
-bool                     opencl_canonical(Ctx *c, Target *t, StrBuf *text);
-bool                     opencl_has_half(const Target *t); /* as a type that is computed with */
+bool opencl_canonical(Ctx *c, Target *t, StrBuf *text);
 
 enum { OPENCL_ARGS = 128 }; /* 1 KiB, which is what AMD, ARM and Qualcomm take */
 

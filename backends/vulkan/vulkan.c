@@ -6,7 +6,7 @@
 
 static const DeviceModel models[] = {
     /* 16 KiB are what every device's block may share, 64 registers what phones have */
-    {NULL, 16 * 1024, 64, 32},
+    {NULL, 16 * 1024, 64, 32, 0},
 #include "backends/common/models.def"
     {0}};
 
@@ -22,8 +22,7 @@ static const Device vulkan = {
     .most_buffers = BUFFERS_MOST,
     .no_math = true,
     .models = models,
-    .word = vulkan_word,
-    .words = vulkan_words,
+    .switches = HAS_DOTS | HAS_MATRICES,
     .canonical = vulkan_canonical,
     .source = vulkan_source,
     .images = vulkan_images,

@@ -201,9 +201,7 @@ void emit_matrix_op(Gen *g, const MatrixOp *op);
 
 /* ---- target.c ------------------------------------------------------------------------------------ */
 
-extern const char *const vulkan_words[];
-bool                     vulkan_word(Ctx *c, Target *t, const char *name, const char *value);
-bool                     vulkan_canonical(Ctx *c, Target *t, StrBuf *text);
+bool vulkan_canonical(Ctx *c, Target *t, StrBuf *text);
 
 /* ---- images.c ------------------------------------------------------------------------------------ */
 

@@ -22,9 +22,12 @@
  * What is left in floats (add, sigmoid, ..) stands between dequantize and quantize, which fuse_ops
  * puts into its kernel, so integers of 8 or 16 bits are what lies in memory.
  *
- * 8-bit dot products take unsigned data on x86 and signed data on Arm: activations of the other
- * sign move by 128 with their zero point where they are made.  Inputs and outputs of the model keep
- * their type.  Runs before constants are folded, or weights would be floats already.
+ * 8-bit dot products take unsigned data on x86 and signed data on Arm and AMD's CDNA: activations
+ * of the other sign move by 128 with their zero point where they are made.  Inputs and outputs of
+ * the model keep their type.  Runs before constants are folded, or weights would be floats already.
+ *
+ * GPUs that have no sums of four products multiply floats as quickly as integers: there the model
+ * stays as it was, and its bytes become floats where they are read.
  *
  * Rounding: sums of products are exact; qnn.requantize multiplies once, by the quotient of the
  * scales.  Results differ from the same model in floats by a step of the output scale where a sum
@@ -135,7 +138,9 @@ DType other_sign(DType t)
 
 bool wants_other_sign(const Ctx *c, DType t)
 {
-    return is_8bit(t) && is_unsigned(t) == (c->target && c->target->dot_signed);
+    DotData dots = c->target ? c->target->dots : DOTS_UNSIGNED;
+
+    return is_8bit(t) && dots != DOTS_EITHER && is_unsigned(t) == (dots == DOTS_SIGNED);
 }
 
 /* What `shifted` made of another one. */
@@ -452,9 +457,15 @@ static bool any_quantized(Ctx *c, const Module *m)
     return false;
 }
 
+/* Sums of four products that take fewer instructions than four of floats. */
+static bool has_bytes(const Target *t)
+{
+    return t->intrin_ops[INTRIN_DOT4_II] && t->intrin_ops[INTRIN_DOT4_II] < 4;
+}
+
 const Module *quantized_to_integer(Ctx *c, const Module *m)
 {
-    if ((c->target && c->target->host) || !any_quantized(c, m))
+    if ((c->target && c->target->host && !has_bytes(c->target)) || !any_quantized(c, m))
         return m;
     m = fold_constant_but(c, m, "qnn.dequantize");
     m = m ? subpixel_quantized(c, m) : NULL;

@@ -12,6 +12,7 @@
 
 #define IMAGE_TYPE "image1d_buffer_t"
 #define HALF "cl_khr_fp16"
+#define DOTS "cl_khr_integer_dot_product"
 
 static void note_build_log(OpenCl *cl, Handle program)
 {
@@ -100,6 +101,18 @@ static int32_t no_half(OpenCl *cl)
              "the device does not compute with numbers of 16 bits (" HALF
              "), as this program does; "
              "one for --target=opencl computes with f32");
+    return TVMCC_E_DEVICE;
+}
+
+/* ---- products of bytes ------------------------------------------------------------------------ */
+
+static int32_t no_dots(OpenCl *cl)
+{
+    if (has_extension(cl, DOTS))
+        return TVMCC_OK;
+    snprintf(cl->state.error, sizeof cl->state.error,
+             "the device does not multiply bytes four a step (" DOTS
+             "), as this program does; one for --target=opencl does without");
     return TVMCC_E_DEVICE;
 }
 
@@ -310,6 +323,8 @@ int32_t tvmrt_opencl_module_load(void *self, uint32_t form, const void *code, si
         rc = no_images(cl);
     if (!rc && form == TVMCC_CODE_SOURCE && has_text(code, bytes, HALF))
         rc = no_half(cl);
+    if (!rc && form == TVMCC_CODE_SOURCE && has_text(code, bytes, DOTS))
+        rc = no_dots(cl);
     if (!rc)
         rc = build(cl, p, form, code, bytes, options);
     if (rc)

@@ -580,7 +580,7 @@ static TensorPlan plan_conv(Ctx *c, const GpuConv *w)
                        .keeps_n = !w->run && !w->along,
                        .run = w->run ? w->run : w->pixels,
                        .result_bytes = dtype_bytes(w->data)};
-    d.t.wide = copied_cells(&d.t);
+    d.t.wide = d.t.unit ? copied_cells(&d.t) : 0; /* 0: not by warps */
     d.rounds = d.steps && w->channels % d.steps ? d.t.k : w->channels;
     d.wide = w->along;
     return d;

@@ -36,7 +36,7 @@ understood() {
             echo "docs/ir/tir.md: no row for '$mark' on a $on, set by '$step'"
     done <"$work/rows"
 
-    sed -n -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\))$/| `\1` | \2 KiB | \3 | \4 |/p' \
+    sed -n -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\), *\(HAS_[A-Z]*\|0\))$/| `\1` | \2 KiB | \3 | \4 |/p' \
         backends/common/models.def >"$work/rows"
     understood backends/common/models.def MODEL
     while read -r row; do

@@ -271,7 +271,7 @@ static void test_random_nets(void)
 {
     static const Target kinds[] = {
         {.vector_bytes = 32, .vector_regs = 16, .has_fma = true},
-        {.vector_bytes = 16, .vector_regs = 32, .dot_signed = true},
+        {.vector_bytes = 16, .vector_regs = 32, .dots = DOTS_SIGNED},
     };
     uint32_t integer = 0, all = 0;
 

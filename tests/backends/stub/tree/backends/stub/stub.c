@@ -16,7 +16,7 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
     return true;
 }
 
-static const DeviceModel models[] = {{NULL, 16 * 1024, 32, 32}, {0}};
+static const DeviceModel models[] = {{NULL, 16 * 1024, 32, 32, 0}, {0}};
 
 static const Device stub = {
     .kind = TVMCC_DEVICE_EXT,
