@@ -3,7 +3,10 @@
  * out of bounds.  Every operator by its tests/ops/<operator>.case, and networks whose kernels share
  * memory among threads, against the same network evaluated as a graph.
  *
- *     test_device [operator] */
+ *     test_device [all | operator]
+ *
+ * Networks are compiled in every other way that there is for them, the next one in those between;
+ * `all`: each in all of them. */
 #include "tests/unit/cases.h"
 #include "tests/unit/launches.h"
 
@@ -18,7 +21,8 @@ typedef struct {
 #define MANY_CELLS "tests/backends/one_core.machine"
 #define FOUR_WARPS "tests/backends/four_warps.machine"
 
-static Way way;
+static Way  way;
+static bool all;
 
 static const char *run(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, uint32_t most,
                        const Const **out)
@@ -376,7 +380,9 @@ static const char *check_way(Ctx *c, const char *text, uint32_t nwant, const Con
     return wrong;
 }
 
-static void check_network(const char *text, uint32_t nways, const Way *ways)
+/* In the ways first, first + by, .. */
+static void check_network(const char *text, uint32_t first, uint32_t by, uint32_t nways,
+                          const Way *ways)
 {
     Arena              *arena = arena_new(NULL);
     Diags              *graph_diags = diags_new(arena);
@@ -384,7 +390,7 @@ static void check_network(const char *text, uint32_t nways, const Way *ways)
     const Const *const *want = NULL;
     uint32_t            nwant = evaluate(graph, text, &want);
 
-    for (uint32_t i = 0; i < nways; i++) {
+    for (uint32_t i = first; i < nways; i += by) {
         Arena      *own = arena_new(NULL);
         Diags      *diags = diags_new(own);
         Ctx        *c = ctx_new(own, diags, op_table);
@@ -411,15 +417,15 @@ static void check_network(const char *text, uint32_t nways, const Way *ways)
 static void check_networks(uint32_t n, const char *const *text, uint32_t nways, const Way *ways)
 {
     for (uint32_t i = 0; i < n; i++)
-        check_network(text[i], nways, ways);
+        check_network(text[i], all || nways < 2 ? 0 : i % 2, all ? 1 : 2, nways, ways);
 }
 
 #define CHECK_NETWORKS(text, ways) check_networks(COUNT(text), text, COUNT(ways), ways)
 
 static void check_all_networks(void)
 {
-    static const Way any[] = {{0, NULL, NULL},   {0, "cuda", NULL},     {3, NULL, NULL},
-                              {3, "cuda", NULL}, {3, NULL, MANY_CELLS}, {3, "cuda", MANY_CELLS}};
+    static const Way any[] = {{0, NULL, NULL}, {0, "cuda", NULL},     {3, "cuda", NULL},
+                              {3, NULL, NULL}, {3, NULL, MANY_CELLS}, {3, "cuda", MANY_CELLS}};
     /* at -O0 all GPUs have the same loops */
     static const Way of_bytes[] = {{0, NULL, NULL},
                                    {0, "cuda", NULL},
@@ -465,12 +471,14 @@ int main(int argc, char **argv)
 {
     static const Way ways[] = {{0, NULL, NULL}, {3, NULL, NULL}, {3, NULL, MANY_CELLS}};
 
-    if (argc < 2)
+    all = argc > 1 && !strcmp(argv[1], "all");
+    if (argc < 2 || all)
         check_all_networks();
     for (uint32_t w = 0; w < COUNT(ways); w++) {
         way = ways[w];
         for (uint32_t i = 0; i < op_table.n; i++)
-            if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))
+            if (on_tensors(&op_table.at[i]) &&
+                (argc < 2 || all || !strcmp(argv[1], op_table.at[i].text)))
                 run_file(op_table.at[i].text, UINT32_MAX, check_operator);
     }
     return check_result();

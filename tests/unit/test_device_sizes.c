@@ -1,6 +1,10 @@
 /* Kernels of devices whose sizes a run decides: networks lowered once, their launches run by the
  * interpreter thread by thread (races, barriers, bounds) at sizes around the edges of tiles, one
- * after the other, and compared with the same network of that size, evaluated as a graph. */
+ * after the other, and compared with the same network of that size, evaluated as a graph.
+ *
+ *     test_device_sizes [all]
+ *
+ * Each network is run at every other size in each way of compiling it; `all`: at all of them. */
 #include "tests/unit/check.h"
 #include "tests/unit/launches.h"
 
@@ -134,7 +138,8 @@ static const char *check_size(const Compiled *x, const TirModule *tir, const cha
     return wrong;
 }
 
-static void check_network(const char *text, const Way *way)
+/* At the sizes first, first + by, .. */
+static void check_network(const char *text, const Way *way, uint32_t first, uint32_t by)
 {
     static const int64_t sizes[][2] = {{1, 45},  {7, 5},   {8, 8},   {9, 1},  {15, 16},
                                        {16, 17}, {17, 15}, {33, 31}, {70, 45}};
@@ -149,7 +154,7 @@ static void check_network(const char *text, const Way *way)
 
     if (!wrong)
         tir = way->warps ? run_tir_passes(c, x.plan->tir, &x.o->passes, TIR_TO_CODE) : x.plan->tir;
-    for (uint32_t i = 0; !wrong && i < COUNT(sizes); i++) {
+    for (uint32_t i = first; !wrong && i < COUNT(sizes); i += by) {
         check_count++;
         wrong = check_size(&x, tir, text, way->warps, sizes[i][0], sizes[i][1]);
     }
@@ -164,14 +169,16 @@ static void check_network(const char *text, const Way *way)
     arena_free(arena);
 }
 
+static bool all;
+
 static void check_networks(uint32_t n, const char *const *text, uint32_t nways, const Way *ways)
 {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t w = 0; w < nways; w++)
-            check_network(text[i], &ways[w]);
+            check_network(text[i], &ways[w], all ? 0 : (i + w) % 2, all ? 1 : 2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const Way ways[] = {{3, NULL, NULL},
                                {3, "cuda -arch=sm_80", NULL},
@@ -181,6 +188,7 @@ int main(void)
                                {0, NULL, NULL}};
     static const Way four = {3, "cuda -arch=sm_90a", "tests/backends/four_warps.machine"};
 
+    all = argc > 1 && !strcmp(argv[1], "all");
     check_networks(COUNT(products), products, COUNT(ways), ways);
     check_networks(1, products, 1, &four);
     check_networks(COUNT(convolutions), convolutions, 4, ways);
