@@ -319,6 +319,20 @@ static const MixedPrecision *mixed_of(Ctx *c, const Module *m, MixedPrecision *o
     return t.bits && c->target && gpu_steps(c, t, t, DT_F32) ? own : NULL;
 }
 
+/* Instructions of warps sum in f32. */
+static void say_narrow_sums(Ctx *c, const MixedPrecision *x)
+{
+    const char *text = c->target ? c->target->text : "";
+
+    if (!x->narrow_sums || !c->target || !gpu_steps(c, x->type, x->type, DT_F32))
+        return;
+    diag_warn(c->diags, W_NARROW_SUMS, NO_LOC,
+              "sums of %s are no instruction's of the warps of '%.*s', which sum in f32: threads "
+              "multiply one by one",
+              dtype_text(c, x->type), (int)strcspn(text, ","), text);
+    diag_hint(c->diags, "without --mixed-precision-accumulate=float16 they do it together");
+}
+
 const Module *to_mixed_precision(Ctx *c, const Module *m)
 {
     MixedPrecision own;
@@ -326,6 +340,7 @@ const Module *to_mixed_precision(Ctx *c, const Module *m)
 
     if (!s.x)
         return m;
+    say_narrow_sums(c, s.x);
     s.uses = count_uses(c, m);
     s.readers = map_new(c->scratch);
     s.rounded = map_new(c->scratch);
