@@ -363,22 +363,26 @@ bool is_closed(const Work *w, uint32_t site)
 }
 
 /* x >= 0 says that several iterators, as the digits of one number, are in their ranges: where a
- * loop that counts their cells is cut in parts that overhang. */
+ * loop that counts their cells is cut in parts that overhang.  A run may decide how far the first
+ * digit goes. */
 static bool is_range_of_number(Arith *A, const BlockData *b, const Idx *x)
 {
     enum { MOST_DIGITS = 8 };
 
     for (uint32_t set = 1; b->nspatial <= MOST_DIGITS && set < 1u << b->nspatial; set++) {
-        const Idx *number = idx_const(A, 0);
+        const Idx *number = idx_const(A, 0), *most = number;
         int64_t    cells = 1;
-        for (uint32_t i = b->nspatial; i-- > 0 && cells;)
+        bool       fits = true, first = false;
+        for (uint32_t i = b->nspatial; i-- > 0 && fits;)
             if (set >> i & 1) {
+                const Idx *last = atom_most(A, b->iter[i]);
                 number = idx_add(A, number, idx_mulc(A, b->bind[i], cells));
-                if (b->iter[i]->lo || !idx_is_const(atom_most(A, b->iter[i]), NULL) ||
-                    !checked_mul(cells, b->iter[i]->hi + 1, &cells))
-                    cells = 0;
+                most = idx_add(A, most, idx_mulc(A, last, cells));
+                fits = !first && !b->iter[i]->lo;
+                first = !idx_is_const(last, NULL);
+                fits = fits && (first || checked_mul(cells, b->iter[i]->hi + 1, &cells));
             }
-        if (cells && x == idx_sub(A, idx_const(A, cells - 1), number))
+        if (fits && x == idx_sub(A, most, number))
             return true;
     }
     return false;
