@@ -1,6 +1,7 @@
 /* What kernels cost on a GPU: which of a core's units is busy longest, what threads wait for, and
  * how evenly the blocks lie on the cores.  Attention is in device_attention.c, products by
- * instructions of warps in device_mma.c, those without shared memory in device_direct.c. */
+ * instructions of warps in device_mma.c, those without shared memory in device_direct.c, softmax,
+ * norms and reductions in device_rows.c. */
 #include "machine/device.h"
 
 #include <math.h>
@@ -215,9 +216,7 @@ int64_t device_lanes(const Machine *m, int64_t bytes)
     return n < MOST ? n : MOST;
 }
 
-/* Until all cores have what a kernel reads once and writes of memory, beside what the cache holds.
- */
-static double memory_cycles(const Machine *m, double bytes)
+double device_memory_cycles(const Machine *m, double bytes)
 {
     return fmax(0, bytes - (double)m->device_cache) * m->device_ghz / m->device_ns;
 }
@@ -234,7 +233,7 @@ double device_thread_cycles(const Machine *m, const DeviceThread *t)
     double busy = fmax(issued / (double)m->unit_issue, t->lines / m->shared_rate);
     double threads = (double)t->threads;
     double moved = fmax(threads * t->moved / m->unit_rate / (double)m->units,
-                        memory_cycles(m, threads * t->once));
+                        device_memory_cycles(m, threads * t->once));
 
     return fmax(here * block * busy, moved) + ceil(here / held) * (m->unit_wait + issued);
 }
@@ -247,61 +246,6 @@ double device_launch_cycles(const Machine *m)
 double device_copy_cycles(const Machine *m, double bytes)
 {
     return device_launch_cycles(m) + m->unit_wait + bytes / m->unit_rate / (double)m->units;
-}
-
-/* Of rows and cells of these numbers. */
-static double rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
-{
-    /* A load or store and what counts it; cycles of a step of a sum; numbers of a row that a thread
-     * keeps in registers from its first stage on.  A division or a function is a dozen instructions
-     * one after the other, and none of the next cell's begins before (machine code for sm_90). */
-    enum { ACCESS = 3, STEP = 8, KEPT = 32, CALL = 12, CALL_WAIT = 60, LINE = 4 };
-    double block = (double)(threads > 1 ? threads : limit_gpu_threads(m)),
-           own = block / (double)threads;
-    double blocks = ceil((double)r->rows / own), cores = fmin(blocks, (double)m->units);
-    double held = fmax(1, floor((double)m->unit_threads / block));
-    double waves = ceil(blocks / (cores * held)), cells = (double)r->rows * (double)r->cells;
-    double lanes = threads > 1 ? (double)r->lanes : 1;
-    double each = ceil((double)r->cells / ((double)threads * lanes)) * lanes;
-    double stages = (double)r->stages, reads = threads > 1 && each <= KEPT ? 1 : stages;
-
-    /* Threads that have a row each use a few bytes of every line that they load. */
-    double apart = threads == 1 && r->along ? LINE : 1;
-    double issued = cells / (double)m->unit_issue / cores *
-                    (ACCESS * (reads + 1) / lanes + (double)r->work + CALL * (double)r->calls);
-    double bytes = (double)r->bytes * reads * apart + (double)r->stored;
-    double moved = cells * bytes / m->unit_rate / cores;
-
-    /* Partial sums of a quarter of the threads are added up by some, then by all of them. */
-    double parts = threads > 1 ? 2 * sqrt((double)threads) * STEP + 3 * DEVICE_MEET : 0;
-    double chain = each * (STEP * stages + CALL_WAIT * (double)r->calls) +
-                   (reads + 1) * m->unit_wait + stages * parts;
-    moved = fmax(moved, memory_cycles(m, cells * ((double)r->bytes + (double)r->stored)));
-    return fmax(fmax(issued, moved), (waves - 1) * chain) + chain;
-}
-
-typedef struct {
-    const Machine    *m;
-    const DeviceRows *r;
-    int64_t           threads;
-} OpenRows;
-
-static double part_of_rows(const void *user, int64_t part)
-{
-    const OpenRows *o = user;
-    DeviceRows      at = *o->r;
-
-    at.rows = device_part(at.rows, at.open.rows, part);
-    at.cells = device_part(at.cells, at.open.cells, part);
-    return rows_cycles(o->m, &at, o->threads);
-}
-
-double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
-{
-    int64_t most = r->open.rows > r->open.cells ? r->open.rows : r->open.cells;
-
-    return most ? device_mean_cycles(most, part_of_rows, &(OpenRows){m, r, threads})
-                : rows_cycles(m, r, threads);
 }
 
 int64_t device_turn_threads(const Machine *m, const DeviceTurn *t)
@@ -346,7 +290,7 @@ double device_turn_cycles(const Machine *m, const DeviceTurn *t)
     double cores = fmin(blocks, (double)m->units);
     double wait = m->unit_wait + DEVICE_MEET;
     return fmax(fmax(made / (double)m->unit_issue, moved / m->unit_rate) / cores,
-                memory_cycles(m, cells * (bytes + (double)t->stored))) +
+                device_memory_cycles(m, cells * (bytes + (double)t->stored))) +
            ceil(blocks / (cores * held)) * wait;
 }
 

@@ -23,6 +23,10 @@ enum { DEVICE_AMONG_EQUALS = 64 };
  * bytes of shared memory. */
 double device_blocks_held(const Machine *m, double threads, double regs, double bytes);
 
+/* Until all cores have what a kernel reads once and writes of memory, beside what the cache holds.
+ */
+double device_memory_cycles(const Machine *m, double bytes);
+
 /* From one chunk to the next, of so many cycles of the core's units for all blocks that it holds
  * and of a block alone: it waits so long for a copy before each, or has begun it `ahead`. */
 double device_chunk_cycles(bool ahead, double wait, double all, double own);

@@ -441,18 +441,6 @@ double device_thread_cycles(const Machine *m, const DeviceThread *t);
 double device_launch_cycles(const Machine *m);
 /* A launch that reads and stores so many bytes of the caches that all cores share. */
 double device_copy_cycles(const Machine *m, double bytes);
-/* So many rows of `cells` numbers, read `stages` times; a thread has `lanes` side by side.  Of a
- * cell of all stages: operations, and divisions and functions among them; bytes that are stored. */
-typedef struct {
-    int64_t rows, cells, stages, bytes, lanes;
-    int64_t work, calls, stored;
-    bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
-    struct {
-        int64_t rows, cells;
-    } open; /* of these, how many a run decides, at most; 0: none */
-} DeviceRows;
-/* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
-double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
 /* Cells that are turned: `up` of them side by side in the operand, `on` in the result, so many
  * times, so many bytes there and here; by tiles of tile_up by tile_on through shared memory, of a
  * block of threads. */
@@ -471,6 +459,36 @@ typedef struct {
 } DeviceState;
 /* Cycles of a step by one block of so many threads, each with units of its own. */
 double device_state_cycles(const Machine *m, const DeviceState *z, int64_t threads);
+
+/* ---- device_rows.c ------------------------------------------------------------------------------ */
+
+/* So many rows of `cells` numbers, read `stages` times; a thread has `lanes` side by side.  Of a
+ * cell of all stages: operations, and divisions and functions among them; bytes that are stored. */
+typedef struct {
+    int64_t rows, cells, stages, bytes, lanes;
+    int64_t work, calls, stored;
+    int64_t sums;   /* reductions among the stages */
+    int64_t step;   /* numbers from one of a row to the next, 1 where that is not known */
+    int64_t beside; /* rows whose numbers lie side by side; 1: there are none */
+    bool    along;  /* a row's cells lie side by side, not those of neighbouring rows */
+    bool    single; /* it is one row, of results without dimensions */
+    struct {
+        int64_t rows, cells;
+    } open; /* of these, how many a run decides, at most; 0: none */
+} DeviceRows;
+/* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
+double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
+/* Each reduction by launches of its own: a block of threads has so many rows side by side, so many
+ * threads for each, and one of `parts` of these rows; a second launch puts the parts together. */
+typedef struct {
+    int64_t beside, threads, parts;
+} DeviceReduction;
+/* Such a block has no more threads than are good, nor shared memory than there is. */
+bool device_reduction_fits(const Machine *m, const DeviceReduction *d);
+/* Cycles of all launches, which have to pay well where there are several (limit_gpu_parts_gain). */
+double device_apart_cycles(const Machine *m, const DeviceRows *r, const DeviceReduction *d);
+/* How so many parts of each of r's rows are put together. */
+DeviceReduction device_partial_reduction(const Machine *m, const DeviceRows *r, int64_t parts);
 
 /* ---- device_attention.c ---------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  *   tensor.c     ... by instructions of warps
  *   store.c      ... and how their sums become the result
  *   rows.c       softmax, norms, reductions: a block of threads a row
+ *   reduce.c     reductions by threads, rows beside each other, parts of rows
  *   attention.c  two products and the softmax between them, keys by chunks
  *   attention_warps.c  ... by instructions of warps
  *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
@@ -97,6 +98,47 @@ void load_direct(Sched *s, const Product *p, const Operand *o, const Loops *k, c
  * each cell; and its sums by way of shared memory, in the loop over blocks (store.c). */
 void find_result(Sched *s, const Product *p, const Loops *columns, DeviceTile *t);
 void store_staged(Sched *s, const Product *p, const DeviceTile *t, const char *blk);
+/* Loops of the block's iterators from..to. */
+Loops iter_loops(const Sched *s, const char *block, uint32_t from, uint32_t to);
+
+/* A reduction by the threads of a block (reduce.c). */
+typedef struct {
+    const char *block, *tensor; /* it, and where its result is */
+    const char *loop;           /* over what is reduced; NULL: that is divided already */
+    int64_t     threads, lanes; /* of a row; numbers side by side of each */
+    const char *at, *beside;    /* loops over blocks, over rows side by side in there; NULL: none */
+    const char *words;          /* the sum of four products of bytes, or NULL */
+} ThreadSum;
+/* In how many levels, each a nest of its own in front; 0: refused. */
+uint32_t reduce_by_threads(Sched *s, const ThreadSum *t);
+
+/* How the numbers of a reduction's rows lie, in the tensor that has most: how many rows have theirs
+ * side by side (1: none), whether a block can have some of these, how far apart those of a row are,
+ * bytes of one, and whether a row's innermost lie along the tensor's last dimension. */
+typedef struct {
+    int64_t beside, step, bytes;
+    bool    divides, along;
+} RowsLie;
+RowsLie rows_lie(Sched *s, const char *block);
+
+/* How a kernel of rows is divided: one launch has all stages, each reduction has launches of its
+ * own, or a thread has a cell of each stage. */
+typedef enum { ROWS_TOGETHER, ROWS_APART, ROWS_CELLS } RowsForm;
+/* A kernel of rows: what it is, and what is chosen of it. */
+typedef struct {
+    DeviceRows      size;     /* .. with the cells that a thread has side by side, */
+    bool            together; /* whether one launch can have all stages, */
+    bool            apart;    /* .. each reduction launches of its own, */
+    bool            divides;  /* .. and blocks of them rows side by side, */
+    const char     *words;    /* the sum of four products of bytes, or NULL, */
+    double          cells;    /* and what threads with several cells take, or NAN: given */
+    RowsForm        form;
+    int64_t         threads; /* together: of a row; 1: a thread has a row */
+    DeviceReduction by;      /* apart */
+} RowsPlan;
+/* The block's launches; true: so is what follows, a number a row (NULL: there is none). */
+bool reduce_apart(Sched *s, const char *block, const char *follow, const RowsPlan *p);
+
 /* A product with a single row, as a reduction; `words`: of bytes, four a step by that instruction;
  * `cells`: cycles that it takes by threads with several cells, NAN: there is no such way. */
 void sched_gpu_row_of(Sched *s, const char *words, double cells);
@@ -179,6 +221,8 @@ double thread_cells_cycles(Sched *s, const char *block);
 /* A loop over the cells of a block by threads, so many of a block of them; the name of the loop
  * over threads or NULL (nest.c). */
 const char *bind_cells(Sched *s, const char *name, const char *loop, int64_t most);
+/* All cells of a block by threads, each with such a tile of them. */
+void bind_own_cells(Sched *s, const char *name, const CellTile *tile);
 
 /* The block behind the given one, others between inlined into it; NULL: there is none.  *alone:
  * there are no more. */

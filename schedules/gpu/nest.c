@@ -210,6 +210,14 @@ static const char *bind_block(Sched *s, const char *name, int64_t most, const Ce
     return bind_cells(s, name, outer, most);
 }
 
+void bind_own_cells(Sched *s, const char *name, const CellTile *tile)
+{
+    Machine m = machine_of(s->target);
+
+    bind_block(s, name, limit_gpu_threads(&m), tile);
+    write_out(s, name, tile);
+}
+
 void sched_gpu(Sched *s)
 {
     const char *names[MAX_BLOCKS], *only = NULL;

@@ -1,10 +1,7 @@
 /* Softmax, norms and reductions on a GPU: a block of threads for a row.
  *
  *     compute_at max %out.i;  compute_at sum %out.i;  bind out.i blockIdx.x
- *     split sum.k by 256 -> sum.o, sum.t;  reorder sum.t, sum.o
- *     rfactor sum.t                       a partial sum for each thread, in shared memory
- *     cache_write sum.rf reg at sum.t;  bind sum.t threadIdx.x
- *     split sum.sum.t by 16 -> ..;  rfactor ..   .. 16 sums of 16 of them, then the sum of those
+ *     max, sum                            by the threads of the block (reduce.c)
  *     split out.j by 256 -> jo, jt;  bind jt threadIdx.x
  *
  * Where rows end with a whole access, a thread has the cells of one in each round of all stages:
@@ -15,40 +12,106 @@
  * All stages of a row are one launch, which reads the row from caches after the first stage.  The
  * order of a sum depends on the schedule alone, so every run gives the same bits.  Rows that are
  * short, or so many that every thread has one, are a thread's each, summed in the formula's order.
- * A sum of everything is summed in parts, a launch each.  A product with a single row is such a
- * reduction, too (product.c). */
+ * Rows whose numbers lie apart, and few long ones, have launches of their own for each reduction
+ * (reduce.c).  A product with a single row is such a reduction, too (product.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 4 }; /* of the last stage that are written out */
+/* Rounds of the last stage that are written out; parts of a row. */
+enum { MOST_ROUNDS = 4, MOST_PARTS = 1024 };
 
-typedef struct {
-    DeviceRows  size;    /* .. with the cells that a thread has side by side */
-    int64_t     threads; /* of a row; 1: a thread has a row; 0: several cells */
-    double      cells;   /* what several cells take (cells.c); NAN: there is no such way */
-    const char *words;   /* the sum of four products of bytes, or NULL */
-} RowsPlan;
+/* Threads of a row, where one launch has all stages. */
+static Candidates thread_candidates(Sched *s, const Machine *m, const DeviceRows *size)
+{
+    const int64_t runs = size->cells / size->lanes, most = limit_gpu_tile_threads(m);
+    Candidates    k = candidates(s);
+
+    candidate(&k, 1, 0, device_rows_cycles(m, size, 1));
+    for (int64_t n = limit_gpu_least_threads(m); n <= most && n <= runs; n *= 2) {
+        const int64_t more = n + n / 2; /* .. where they are a whole part of the row */
+        candidate(&k, n, 0, device_rows_cycles(m, size, n));
+        if (n > limit_gpu_least_threads(m) && more <= most && runs % more == 0)
+            candidate(&k, more, 0, device_rows_cycles(m, size, more));
+    }
+    return k;
+}
+
+/* Parts of a row, as far as each thread has a number.  One reduction of whole rows by a block each
+ * is what one launch has, too. */
+static Candidates part_candidates(Sched *s, const Machine *m, const RowsPlan *p, DeviceReduction by)
+{
+    const int64_t runs = p->size.cells / p->size.lanes / by.threads;
+    Candidates    k = candidates(s);
+
+    by.parts = p->together && p->size.sums == 1 && by.beside == 1 ? 2 : 1;
+    for (; by.parts <= MOST_PARTS && by.parts <= runs; by.parts *= 2)
+        candidate(&k, by.parts, 0, device_apart_cycles(m, &p->size, &by));
+    return k;
+}
+
+static double least(const Candidates *k)
+{
+    double cycles = INFINITY;
+
+    for (uint32_t i = 0; i < k->of.n; i++)
+        cycles = fmin(cycles, k->of.at[i].cycles);
+    return cycles;
+}
+
+/* Rows of a block by threads of each, where reductions have launches of their own; of equal ones
+ * those that move least, of many rows. */
+static Candidates block_candidates(Sched *s, const Machine *m, const RowsPlan *p)
+{
+    const DeviceRows *size = &p->size;
+    const int64_t     runs = size->cells / size->lanes;
+    Candidates        k = candidates(s);
+    DeviceReduction   by = {1, 1, 1};
+
+    while (p->divides && by.beside < size->beside && 2 * by.beside <= limit_gpu_threads(m))
+        by.beside *= 2;
+    for (; by.beside; by.beside /= 2)
+        for (by.threads = 1; by.threads <= runs; by.threads *= 2) {
+            if (by.beside * by.threads < limit_gpu_least_threads(m) ||
+                !device_reduction_fits(m, &by))
+                continue;
+            Candidates parts = part_candidates(s, m, p, by);
+            if (parts.of.n)
+                candidate(&k, by.beside, by.threads, least(&parts));
+        }
+    return k;
+}
 
 static void decide_rows(Sched *s, void *plan)
 {
-    RowsPlan  *p = plan;
-    Machine    m = machine_of(s->target);
-    Candidates k = candidates(s);
+    static const char *const forms[] = {"together", "apart", "cells"};
+    RowsPlan                *p = plan;
+    Machine                  m = machine_of(s->target);
+    Candidates               launches = candidates(s), threads = candidates(s), blocks = threads;
+    const DeviceReduction    cells = {limit_gpu_threads(&m), 1, 1};
 
-    const int64_t runs = p->size.cells / p->size.lanes, most = limit_gpu_tile_threads(&m);
-
-    if (!isnan(p->cells))
-        candidate(&k, 0, 0, p->cells);
-    candidate(&k, 1, 0, device_rows_cycles(&m, &p->size, 1));
-    for (int64_t n = limit_gpu_least_threads(&m); n <= most && n <= runs; n *= 2) {
-        const int64_t more = n + n / 2; /* .. where they are a whole part of the row */
-        candidate(&k, n, 0, device_rows_cycles(&m, &p->size, n));
-        if (n > limit_gpu_least_threads(&m) && more <= most && runs % more == 0)
-            candidate(&k, more, 0, device_rows_cycles(&m, &p->size, more));
+    if (p->together) {
+        threads = thread_candidates(s, &m, &p->size);
+        candidate(&launches, ROWS_TOGETHER, 0, least(&threads));
     }
-    p->threads = pick_factor(s, "threads", &k);
+    if (p->apart)
+        blocks = block_candidates(s, &m, p);
+    if (blocks.of.n)
+        candidate(&launches, ROWS_APART, 0, least(&blocks));
+    if (!isnan(p->cells))
+        candidate(&launches, ROWS_CELLS, 0, p->cells);
+    else if (!p->together) /* else that is a thread a row */
+        candidate(&launches, ROWS_CELLS, 0, device_apart_cycles(&m, &p->size, &cells));
+    p->form = pick_order(s, "launch", &launches, forms);
+    if (p->form == ROWS_APART) {
+        const Candidate *c = pick_tile(s, "block", &blocks);
+        p->by = (DeviceReduction){c->v[0], c->v[1], 1};
+        Candidates parts = part_candidates(s, &m, p, p->by);
+        p->by.parts = pick_factor(s, "parts", &parts);
+    } else if (p->form == ROWS_TOGETHER) {
+        p->threads = pick_factor(s, "threads", &threads);
+    }
 }
 
 static const BlockData *block_of(const Sched *s, const char *name)
@@ -56,27 +119,45 @@ static const BlockData *block_of(const Sched *s, const char *name)
     return &sched_block(s, name)->u.block;
 }
 
-/* Loops of the block's iterators from..to. */
-static Loops iter_loops(const Sched *s, const char *block, uint32_t from, uint32_t to)
-{
-    Loops l = {0};
+/* A reader's loads of a stage: by how many of its leading iterators they choose the row. */
+typedef struct {
+    const Buffer    *of;
+    const BlockData *reader;
+    uint32_t         rows;
+} RowReads;
 
-    for (uint32_t i = from; i < to; i++)
-        loops_add(s, &l,
-                  arena_printf(s->c->scratch, "%s.%s", block, block_of(s, block)->iter[i]->name));
-    return l;
+static void see_rows(void *user, const Prim *p)
+{
+    RowReads   *r = user;
+    const Atom *at;
+
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != r->of)
+        return;
+    for (uint32_t d = 0; d < r->rows; d++) {
+        const Atom *v = r->reader->iter[d];
+        if (v->hi > v->lo && (!idx_is_atom(p->u.load.index[d], &at) || at != v))
+            r->rows = d;
+    }
 }
 
-/* Leading iterators of the same extent. */
-static uint32_t common_rows(const Sched *s, const char *a, const char *b)
+/* Leading iterators of stage i that are those of the last one, and of all who read it. */
+static uint32_t common_rows(const Sched *s, const char *const *names, uint32_t n, uint32_t i)
 {
-    const BlockData *x = block_of(s, a), *y = block_of(s, b);
-    uint32_t         k = 0;
+    const Stmt      *stage = sched_block(s, names[i]);
+    const BlockData *x = &stage->u.block, *y = block_of(s, names[n - 1]);
+    RowReads         r = {.of = stage->kids[stage->nkids - 1]->u.store.buffer};
 
-    while (k < x->nspatial && k < y->nspatial && x->iter[k]->hi == y->iter[k]->hi &&
-           x->iter[k]->below == y->iter[k]->below)
-        k++;
-    return k;
+    while (r.rows < x->nspatial && r.rows < y->nspatial &&
+           x->iter[r.rows]->hi == y->iter[r.rows]->hi &&
+           x->iter[r.rows]->below == y->iter[r.rows]->below)
+        r.rows++;
+    for (uint32_t k = i + 1; k < n; k++) {
+        const Stmt *reader = sched_block(s, names[k]);
+        r.reader = &reader->u.block;
+        r.rows = r.rows < r.reader->nspatial ? r.rows : r.reader->nspatial;
+        stmt_visit(reader, &(TirVisit){.user = &r, .prim = see_rows});
+    }
+    return r.rows;
 }
 
 static int64_t cells_of(const BlockData *b)
@@ -116,17 +197,24 @@ static bool worth_keeping(const Sched *s, const char *const *names, uint32_t n, 
     return r.found;
 }
 
+typedef enum {
+    OTHER,  /* of another form, */
+    STAGES, /* reductions and what is made of their results, */
+    ROWS    /* .. a number a row each, but for the last, of the row's cells */
+} Form;
+
 /* How many leading iterators of the last block all stages share; the stages that are no reductions
- * are inlined, unless they have a value a row.  False: they are of another form. */
-static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *rows)
+ * are inlined, unless they have a value a row. */
+static Form find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *rows)
 {
     const char *last;
+    bool        found = false, alike = true;
 
     *n = sched_blocks(s, names, MAX_BLOCKS);
     for (uint32_t i = 0; i + 1 < *n; i++) {
         const BlockData *b = block_of(s, names[i]), *l = block_of(s, names[*n - 1]);
         if (b->opaque || b->nseq)
-            return false;
+            return OTHER;
         bool few = cells_of(b) < cells_of(l) && worth_keeping(s, names, *n, i);
         if (!b->nreduce && !few)
             try_step(s, "compute_inline %s", names[i]);
@@ -136,39 +224,15 @@ static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *row
     *rows = block_of(s, last)->nspatial;
     for (uint32_t i = 0; i < *n; i++) {
         const BlockData *b = block_of(s, names[i]);
-        uint32_t         k = common_rows(s, names[i], last);
+        uint32_t         k = common_rows(s, names, *n, i);
         if (b->opaque || b->nseq)
-            return false;
+            return OTHER;
         for (uint32_t d = k; names[i] != last && d < b->nspatial; d++)
-            if (b->iter[d]->hi > b->iter[d]->lo)
-                return false; /* not a number a row */
+            alike = alike && b->iter[d]->hi == b->iter[d]->lo; /* a number a row */
         *rows = k < *rows ? k : *rows;
+        found = found || b->nreduce;
     }
-    return *n > 1 || block_of(s, last)->nreduce;
-}
-
-typedef struct {
-    const Atom *along;
-    int64_t     most;  /* cells of the largest tensor so far, */
-    int64_t     bytes; /* of each, */
-    bool        found; /* and whether they lie along that */
-} Along;
-
-static void find_along(void *user, const Prim *p)
-{
-    Along  *a = user;
-    int64_t cells = 1;
-
-    if (p->kind != PRIM_LOAD || !p->u.load.n)
-        return;
-    for (uint32_t d = 0; d < p->u.load.n; d++)
-        if (!checked_mul(cells, idx_usual(p->u.load.buffer->extent[d]), &cells))
-            cells = INT64_MAX;
-    if (cells <= a->most)
-        return;
-    a->most = cells;
-    a->bytes = dtype_bytes(p->u.load.buffer->dtype);
-    a->found = idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
+    return !found ? OTHER : alike ? ROWS : STAGES;
 }
 
 /* What is computed of a cell: of numbers that differ along a row, not once for all of it. */
@@ -203,17 +267,16 @@ static void see_work(void *user, const Prim *p)
     w->of->calls += is_call(p);
 }
 
-static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, uint32_t rows)
+/* ... *alike: all reductions have as many rows and cells, which lie so; *divides: of each. */
+static DeviceRows size_of(Sched *s, const char *const *names, uint32_t n, uint32_t rows,
+                          bool *alike, bool *divides)
 {
-    DeviceRows z = {.rows = 1, .cells = 1, .bytes = 1};
-    Loops      outer = iter_loops(s, names[n - 1], 0, rows);
+    DeviceRows z = {.cells = 1, .bytes = 1};
 
-    z.rows = outer.n ? outer.cells : 1;
-    z.open.rows = outer.open;
+    *alike = *divides = true;
     for (uint32_t i = 0; i < n; i++) {
         const BlockData *b = block_of(s, names[i]);
         Loops            k = iter_loops(s, names[i], b->nspatial, b->nspatial + b->nreduce);
-        Along            a = {0};
         if (!b->nreduce && i + 1 < n)
             continue;
         z.stages++;
@@ -229,14 +292,24 @@ static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, 
             z.stored = dtype_bytes(store->u.store.buffer->dtype);
             continue;
         }
-        if (k.n && k.cells > z.cells) {
-            z.cells = k.cells;
+        Loops   own = iter_loops(s, names[i], 0, b->nspatial);
+        RowsLie lie = rows_lie(s, names[i]);
+        int64_t count = own.n ? own.cells : 1, cells = k.n ? k.cells : 1;
+        *alike = *alike && (!z.rows || (count == z.rows && cells == z.cells && lie.step == z.step &&
+                                        lie.beside == z.beside));
+        *divides = *divides && lie.divides;
+        if (!z.rows || cells > z.cells) {
+            z.cells = cells;
             z.open.cells = k.open;
         }
-        a.along = b->iter[b->nspatial + b->nreduce - 1];
-        stmt_visit(sched_block(s, names[i]), &(TirVisit){.user = &a, .prim = find_along});
-        z.along = z.along || a.found;
-        z.bytes = a.bytes > z.bytes ? a.bytes : z.bytes;
+        z.sums++;
+        z.rows = count;
+        z.open.rows = own.open;
+        z.single = !own.n;
+        z.step = lie.step;
+        z.beside = lie.beside;
+        z.along = z.along || lie.along;
+        z.bytes = lie.bytes > z.bytes ? lie.bytes : z.bytes;
     }
     return z;
 }
@@ -263,27 +336,6 @@ static int64_t lanes_of(const Sched *s, const char *const *names, uint32_t n, co
     return z->along && z->cells / lanes >= limit_gpu_least_threads(&m) ? lanes : 1;
 }
 
-/* One more level of partial sums of a loop, in a tensor, by so many threads of a block; a thread
- * has so many cells side by side. */
-static bool parts(Sched *s, const char *of, const char *tensor, const char *loop, int64_t threads,
-                  int64_t lanes)
-{
-    if (lanes > 1) {
-        step(s, "split %%%s by %lld -> %%%s.q, %%%s.v", loop, (long long)lanes, of, of);
-        loop = arena_printf(s->c->scratch, "%s.q", of);
-    }
-    step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.t", loop, (long long)threads, of, of);
-    step(s, lanes > 1 ? "reorder %%%s.t, %%%s.o, %%%s.v" : "reorder %%%s.t, %%%s.o", of, of, of);
-    if (!try_step(s, "rfactor %%%s.t", of))
-        return false;
-    step(s, "set_scope %%%s shared", tensor);
-    step(s, "cache_write %s reg at %%%s.t", of, of);
-    step(s, "bind %%%s.t threadIdx.x", of);
-    if (lanes > 1)
-        step(s, "unroll %%%s.v", of);
-    return true;
-}
-
 /* The loop counts words, whose four bytes are %kd. */
 static void count_words(Sched *s, Loops *k)
 {
@@ -296,22 +348,17 @@ static void divide_sum(Sched *s, const char *block, const char *tensor, const Ro
 {
     const BlockData *b = block_of(s, block);
     Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
-    int64_t          some = 1;
-    const char      *first = intern_printf(s->c->strings, "%s.rf", block),
-               *second = intern_printf(s->c->strings, "%s.rf2", block);
 
-    while (some * some < p->threads)
-        some *= 2;
     loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
     if (k.n && p->words)
         count_words(s, &k);
-    if (!k.n || !parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], p->threads,
-                       p->words ? 1 : p->size.lanes))
-        return;
-    if (p->words)
-        step(s, "tensorize %%kd with @%s", p->words);
-    parts(s, second, arena_printf(s->c->scratch, "%s.rf2", tensor),
-          arena_printf(s->c->scratch, "%s.%s.t", block, first), some, 1);
+    if (k.n)
+        reduce_by_threads(s, &(ThreadSum){.block = block,
+                                          .tensor = tensor,
+                                          .loop = k.at[0],
+                                          .threads = p->threads,
+                                          .lanes = p->words ? 1 : p->size.lanes,
+                                          .words = p->words});
 }
 
 /* The cells of the last block, whose loops are one, by threads: each has some side by side, and
@@ -383,91 +430,94 @@ static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *
         }
 }
 
-/* One number of all cells: partial sums by threads of all cores, sums of those by the threads of a
- * block, then the sum of these: a launch each. */
-static void sum_of_all(Sched *s, const char *block)
-{
-    Machine          m = machine_of(s->target);
-    const BlockData *b = block_of(s, block);
-    Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
-    int64_t          some = limit_gpu_threads(&m), most = some * m.units;
-    int64_t          threads = k.cells / limit_gpu_written(&m);
-    const char      *rf = intern_printf(s->c->strings, "%s.rf", block);
-
-    threads = threads > most ? most : threads;
-    loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
-    for (int level = 1; threads > 1 && k.n; level++, threads = threads > some ? some : 1) {
-        step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.p", k.at[0], (long long)threads, rf,
-             rf);
-        step(s, "reorder %%%s.p, %%%s.o", rf, rf);
-        if (!try_step(s, "rfactor %%%s.p", rf))
-            return;
-        step(s, "split %%%s.p by %lld tail=if -> %%%s.b, %%%s.t", rf,
-             (long long)(threads < some ? threads : some), rf, rf);
-        step(s, "bind %%%s.b blockIdx.x", rf);
-        step(s, "bind %%%s.t threadIdx.x", rf);
-        step(s, "cache_write %s reg at %%%s.t", rf, rf);
-        k.at[0] = intern_printf(s->c->strings, "%s.%s.p", block, rf);
-        rf = intern_printf(s->c->strings, "%s.rf%d", block, level + 1);
-    }
-}
-
 /* A single row gets a loop of its own, around the cells of the last block; false: it has none, or
- * the row is so long that one block of threads would be busy with it alone. */
-static bool only_row(Sched *s, const char *last, const DeviceRows *size, Loops *outer)
+ * is too short to be divided. */
+static bool has_only_row(const Sched *s, const char *last, const DeviceRows *size)
 {
     Machine          m = machine_of(s->target);
     const BlockData *l = block_of(s, last);
 
-    if (!l->nspatial || l->nreduce || size->cells < limit_gpu_least_threads(&m) ||
-        size->cells > m.units * limit_gpu_threads(&m) * limit_gpu_written(&m))
-        return false;
-    step(s, "split %%%s.%s into 1 -> %%all, %%cells", last, l->iter[0]->name);
-    loops_add(s, outer, "all");
-    return outer->n > 0;
+    return l->nspatial && !l->nreduce && size->cells >= limit_gpu_least_threads(&m);
+}
+
+static void all_together(Sched *s, const char *const *names, uint32_t n, Loops *rows,
+                         const RowsPlan *p)
+{
+    const char *last = names[n - 1];
+
+    if (!rows->n) {
+        step(s, "split %%%s.%s into 1 -> %%all, %%cells", last, block_of(s, last)->iter[0]->name);
+        loops_add(s, rows, "all");
+    }
+    for (uint32_t i = n - 1; i-- > 0;)
+        step(s, "compute_at %s %%%s", names[i], rows->at[rows->n - 1]);
+    if (s->refusal)
+        return;
+    if (p->threads > 1)
+        row_a_block(s, names, n, rows, p);
+    else
+        row_a_thread(s, names, n, rows, p->words);
+}
+
+/* What is made of a reduction's results, a number a row, if that is the next stage; or NULL. */
+static const char *follower_of(const Sched *s, const char *const *names, uint32_t n, uint32_t i)
+{
+    const BlockData *b = block_of(s, names[i]), *next;
+
+    if (i + 1 == n || !b->nreduce)
+        return NULL;
+    next = block_of(s, names[i + 1]);
+    return !next->nreduce && cells_of(next) == cells_of(b) ? names[i + 1] : NULL;
+}
+
+/* Each reduction by launches of its own, and each of the stages between them that does not follow
+ * one in its last launch. */
+static void each_apart(Sched *s, const char *const *names, uint32_t n, const RowsPlan *p)
+{
+    const char *last = names[n - 1];
+    CellTile    cells = {1, 1, NULL}, one = cells;
+    bool        taken = false;
+
+    if (!block_of(s, last)->nreduce && (n == 1 || !follower_of(s, names, n, n - 2)))
+        cells = decide_thread_cells(s, last);
+    for (uint32_t i = 0; i < n && !s->refusal; i++) {
+        if (block_of(s, names[i])->nreduce)
+            taken = reduce_apart(s, names[i], follower_of(s, names, n, i), p);
+        else if (taken)
+            taken = false;
+        else
+            bind_own_cells(s, names[i], names[i] == last ? &cells : &one);
+    }
 }
 
 void sched_gpu_row_of(Sched *s, const char *words, double cells)
 {
     const char *names[MAX_BLOCKS];
     uint32_t    n, rows;
+    bool        alike;
     RowsPlan    p = {.words = words, .cells = cells};
+    Form        form = find_stages(s, names, &n, &rows);
 
-    if (!find_stages(s, names, &n, &rows)) {
+    if (form == OTHER) {
         sched_gpu(s);
         return;
     }
     const char *last = names[n - 1];
     Loops       outer = iter_loops(s, last, 0, rows);
-    if (rows && !outer.n) {
-        sched_gpu(s);
-        return;
-    }
-    p.size = size_of(s, names, n, rows);
+    p.size = size_of(s, names, n, rows, &alike, &p.divides);
     p.size.lanes = words ? 1 : lanes_of(s, names, n, &p.size);
-    if (words) {
+    p.together = form == ROWS && (outer.n || (!rows && has_only_row(s, last, &p.size)));
+    p.apart = alike && !(words && p.together);
+    if (p.together && words) {
         p.size.cells /= WORD;
         p.size.bytes *= WORD;
     }
-    if (!rows && !only_row(s, last, &p.size, &outer)) {
-        for (uint32_t i = 0; i < n; i++)
-            if (block_of(s, names[i])->nreduce && !block_of(s, names[i])->nspatial)
-                sum_of_all(s, names[i]);
-        return;
-    }
     sched_decide(s, decide_rows, &p);
-    if (!p.threads) {
-        sched_gpu(s);
-        return;
+    switch (p.form) {
+    case ROWS_TOGETHER: all_together(s, names, n, &outer, &p); break;
+    case ROWS_APART: each_apart(s, names, n, &p); break;
+    case ROWS_CELLS: sched_gpu(s); break;
     }
-    for (uint32_t i = n - 1; i-- > 0;)
-        step(s, "compute_at %s %%%s", names[i], outer.at[outer.n - 1]);
-    if (s->refusal)
-        return;
-    if (p.threads > 1)
-        row_a_block(s, names, n, &outer, &p);
-    else
-        row_a_thread(s, names, n, &outer, words);
 }
 
 void sched_gpu_rows(Sched *s)

@@ -17,8 +17,10 @@ typedef struct {
     const char *machine; /* figures, or NULL */
 } Way;
 
-/* Figures of a GPU whose threads have many cells, and of one whose tiles are four warps'. */
+/* Figures of a GPU whose threads have many cells, of one whose tiles are four warps', and of one
+ * whose blocks have parts of short rows. */
 #define MANY_CELLS "tests/backends/one_core.machine"
+#define QUICK_LAUNCHES "tests/backends/quick_launches.machine"
 #define FOUR_WARPS "tests/backends/four_warps.machine"
 
 static Way  way;
@@ -245,6 +247,20 @@ static const char *const heads[] = {
     "  nn.batch_matmul(%0, %x, transpose_b=false)\n}\n",
 };
 
+/* Long rows, and rows side by side whose numbers lie apart: by threads of a row and of neighbouring
+ * rows, by blocks that have parts of them; results without dimensions, of other axes than rows. */
+static const char *const reductions[] = {
+    "fn @main(%x: Tensor[(1, 2100), f32], %g: Tensor[(2100), f32], %b: Tensor[(2100), f32]) {\n"
+    "  (nn.softmax(%x), nn.log_softmax(%x), nn.layer_norm(%x, %g, %b, axis=-1),\n"
+    "   cast(argmax(%x, axis=1), dtype=f32), min(%x, axis=[1]), exp(mean(%x, axis=[0, 1])))\n}\n",
+    "fn @main(%x: Tensor[(2, 9, 13, 12), f32], %y: Tensor[(300, 37), f32],\n"
+    "         %z: Tensor[(5, 70, 7), f32]) {\n"
+    "  %0 = mean(%x, axis=[1, 2], keepdims=true);\n"
+    "  (%0, variance(%x, %0, axis=[1, 2]), max(%y, axis=[0]), nn.softmax(%y, axis=0), sum(%y),\n"
+    "   cast(argmin(%y, axis=0), dtype=f32), sum(%z, axis=[1]), min(transpose(%z), axis=[1]),\n"
+    "   nn.global_avg_pool2d(transpose(%x, axes=[0, 3, 1, 2])))\n}\n",
+};
+
 /* Products by instructions of four warps, where the target has these: tiles over both edges; a
  * batch, one side of which passes registers; channels in blocks, borders and a residual. */
 static const char *const groups[] = {
@@ -460,11 +476,15 @@ static void check_all_networks(void)
                                    {3, "rocm -mcpu=gfx1201", NULL}};
     static const Way of_groups[] = {{3, "cuda -arch=sm_90a", FOUR_WARPS}};
 
+    static const Way of_reductions[] = {
+        {3, NULL, NULL}, {3, NULL, QUICK_LAUNCHES}, {3, "cuda", QUICK_LAUNCHES}};
+
     CHECK_NETWORKS(networks, any);
     CHECK_NETWORKS(bytes, of_bytes);
     CHECK_NETWORKS(products, of_products);
     CHECK_NETWORKS(heads, of_heads);
     CHECK_NETWORKS(groups, of_groups);
+    CHECK_NETWORKS(reductions, of_reductions);
 }
 
 int main(int argc, char **argv)

@@ -71,6 +71,16 @@ static const char *const rows[] = {
     "  nn.batch_matmul(%0, %v, transpose_b=false)\n}\n",
 };
 
+/* Rows of any length and number, of which blocks have parts; rows side by side whose numbers lie
+ * apart, of one or two such sizes. */
+static const char *const reductions[] = {
+    "fn @main(%x: Tensor[(1, 90*N), f32], %y: Tensor[(N, 20, 9), f32],\n"
+    "         %z: Tensor[(T, 20, N), f32], %w: Tensor[(N//32+1, 1200, 2), f32]) {\n"
+    "  (nn.softmax(%x), max(%x), sum(%w, axis=[1]), mean(%y, axis=[1]), sum(%y, axis=[0]), min(%z, "
+    "axis=[1]),\n"
+    "   sum(%z, axis=[0]))\n}\n",
+};
+
 typedef struct {
     uint32_t    level;
     const char *warps, *machine; /* as compile_launches() takes them */
@@ -188,10 +198,14 @@ int main(int argc, char **argv)
                                {0, NULL, NULL}};
     static const Way four = {3, "cuda -arch=sm_90a", "tests/backends/four_warps.machine"};
 
+    static const Way quick[] = {{3, NULL, "tests/backends/quick_launches.machine"},
+                                {3, "cuda -arch=sm_80", "tests/backends/quick_launches.machine"}};
+
     all = argc > 1 && !strcmp(argv[1], "all");
     check_networks(COUNT(products), products, COUNT(ways), ways);
     check_networks(1, products, 1, &four);
     check_networks(COUNT(convolutions), convolutions, 4, ways);
     check_networks(COUNT(rows), rows, 4, ways);
+    check_networks(COUNT(reductions), reductions, COUNT(quick), quick);
     return check_result();
 }
