@@ -39,13 +39,14 @@ static Candidates thread_candidates(Sched *s, const Machine *m, const DeviceRows
 }
 
 /* Parts of a row, as far as each thread has a number.  One reduction of whole rows by a block each
- * is what one launch has, too. */
+ * is what one launch has, too, and a thread a row, what other forms have. */
 static Candidates part_candidates(Sched *s, const Machine *m, const RowsPlan *p, DeviceReduction by)
 {
     const int64_t runs = p->size.cells / p->size.lanes / by.threads;
+    const bool    same = by.threads == 1 || (p->together && p->size.sums == 1 && by.beside == 1);
     Candidates    k = candidates(s);
 
-    by.parts = p->together && p->size.sums == 1 && by.beside == 1 ? 2 : 1;
+    by.parts = same ? 2 : 1;
     for (; by.parts <= MOST_PARTS && by.parts <= runs; by.parts *= 2)
         candidate(&k, by.parts, 0, device_apart_cycles(m, &p->size, &by));
     return k;
@@ -95,14 +96,14 @@ static void decide_rows(Sched *s, void *plan)
         threads = thread_candidates(s, &m, &p->size);
         candidate(&launches, ROWS_TOGETHER, 0, least(&threads));
     }
-    if (p->apart)
-        blocks = block_candidates(s, &m, p);
-    if (blocks.of.n)
-        candidate(&launches, ROWS_APART, 0, least(&blocks));
     if (!isnan(p->cells))
         candidate(&launches, ROWS_CELLS, 0, p->cells);
     else if (!p->together) /* else that is a thread a row */
         candidate(&launches, ROWS_CELLS, 0, device_apart_cycles(&m, &p->size, &cells));
+    if (p->apart)
+        blocks = block_candidates(s, &m, p);
+    if (blocks.of.n)
+        candidate(&launches, ROWS_APART, 0, least(&blocks));
     p->form = pick_order(s, "launch", &launches, forms);
     if (p->form == ROWS_APART) {
         const Candidate *c = pick_tile(s, "block", &blocks);
@@ -279,11 +280,11 @@ static DeviceRows size_of(Sched *s, const char *const *names, uint32_t n, uint32
         Loops            k = iter_loops(s, names[i], b->nspatial, b->nspatial + b->nreduce);
         if (!b->nreduce && i + 1 < n)
             continue;
-        z.stages++;
         const Stmt *block = sched_block(s, names[i]), *store = block->kids[block->nkids - 1];
         uint32_t    inner = b->nspatial + b->nreduce;
         if (!b->nreduce && iter_loops(s, names[i], rows, b->nspatial).cells < 2)
             continue; /* one number a row */
+        z.stages++;
         if (inner && store->kind == STMT_STORE) {
             Work w = {b->iter[inner - 1], map_new(s->c->scratch), map_new(s->c->scratch), &z};
             prim_visit(store->u.store.value, &(TirVisit){.user = &w, .prim = see_work});
