@@ -13,7 +13,6 @@ typedef struct {
     const Buffer *b;
     IdxSubst     *bound; /* iterators of the block at hand */
     VEC(const Idx *const *) at;
-    bool in_index;
 } Cells;
 
 static void add_cell(Cells *x, const Idx *const *index)
@@ -84,10 +83,9 @@ static bool apart(Work *w, uint32_t loop, const Buffer *b, const Atom *also)
 
         x.bound = subst_new(w->c->arith, w->c->scratch);
         bind_iters(s, x.bound);
-        x.in_index |= access_of(s, b).in_index;
         stmt_visit(s, &(TirVisit){.user = &x, .enter = cell_stmt, .prim = cell_prim});
     }
-    for (uint32_t d = 0; d < b->ndim && x.at.n && !x.in_index; d++)
+    for (uint32_t d = 0; d < b->ndim && x.at.n; d++)
         if (apart_in(w->c, &x, d, loop_at(w, loop)->var, inner))
             return true;
     return false;

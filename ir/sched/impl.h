@@ -206,9 +206,9 @@ bool inputs_ready(Work *w, uint32_t consumer, const Buffer *t, uint32_t site, ui
 /* No cell of b that one block writes is the one that the other reads: by their ranges, or in a
  * round of the frame (NO_SITE: none). */
 bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame);
-/* Nobody else uses the storage that these copies of a block write before they
- * do, from that site on. */
-bool untouched_before(Work *w, const Sites *blocks, uint32_t from);
+/* Nobody else uses the cells that these copies of a block write before they do, from that site on,
+ * in a round of the frame. */
+bool untouched_before(Work *w, const Sites *blocks, uint32_t from, uint32_t frame);
 
 /* distribute.c: a tensor that is written in the loop, and of which two iterations touch one cell,
  * whatever the loops inside of it do, and the variable `also` (NULL: none); NULL: there is none. */

@@ -292,7 +292,7 @@ const Func *step_fold_init(Work *w)
         if (part_of(w, frame, cons.at[0]) == part_of(w, frame, prod.at[i]))
             return refuse(w, "'%s' lies in the loops of '%s'", cb->name, bb->name);
     }
-    if (!untouched_before(w, &cons, 0))
+    if (!untouched_before(w, &cons, 0, NO_SITE))
         return NULL;
     IdxSubst *to_t = subst_new(c->arith, c->scratch), *to_u = subst_new(c->arith, c->scratch);
     for (uint32_t i = 0; i < cb->nspatial; i++) {

@@ -217,35 +217,58 @@ uint32_t part_of(const Work *w, uint32_t frame, uint32_t site)
     return top;
 }
 
+/* A block's loads of a tensor, and the cell that another one writes. */
+typedef struct {
+    Work             *w;
+    const Buffer     *b;
+    const Idx *const *cell;
+    IdxSubst         *wrote, *read;
+    AtomSet          *inner; /* loops of the frame */
+    bool              others;
+} Others;
+
+static void look_for_other(void *user, const Prim *p)
+{
+    Others *o = user;
+    bool    apart = false;
+
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != o->b)
+        return;
+    for (uint32_t d = 0; d < o->b->ndim && !apart; d++) {
+        const Idx *x = idx_subst(o->wrote, o->cell[d]), *y = idx_subst(o->read, p->u.load.index[d]);
+        int64_t    off = 0;
+
+        apart = x->hi < y->lo || y->hi < x->lo ||
+                (!idx_uses_any(x, o->inner) && !idx_uses_any(y, o->inner) &&
+                 idx_is_const(idx_sub(o->w->c->arith, x, y), &off) && off);
+    }
+    o->others = o->others && apart;
+}
+
 bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame)
 {
-    Arith            *A = w->c->arith;
-    IdxSubst         *wrote = subst_new(A, w->c->scratch), *read = subst_new(A, w->c->scratch);
-    const Stmt       *store = store_of(stmt_at(w, writer));
-    Access            out = access_of(stmt_at(w, writer), b), a = access_of(stmt_at(w, reader), b);
-    const Idx *const *cell = store && store->u.store.buffer == b ? store->u.store.index : out.store;
-    AtomSet          *inner = atomset_new(w->c->scratch);
-    uint32_t          from = frame == NO_SITE ? 0 : frame + 1;
-    uint32_t          end = frame == NO_SITE ? w->nest.n : w->nest.at[frame].end;
+    Arith      *A = w->c->arith;
+    const Stmt *store = store_of(stmt_at(w, writer));
+    Access      out = access_of(stmt_at(w, writer), b), a = access_of(stmt_at(w, reader), b);
+    Others      o = {.w = w,
+                     .b = b,
+                     .cell = store && store->u.store.buffer == b ? store->u.store.index : out.store,
+                     .wrote = subst_new(A, w->c->scratch),
+                     .read = subst_new(A, w->c->scratch),
+                     .inner = atomset_new(w->c->scratch),
+                     .others = true};
+    uint32_t    from = frame == NO_SITE ? 0 : frame + 1;
+    uint32_t    end = frame == NO_SITE ? w->nest.n : w->nest.at[frame].end;
 
-    if (!out.stores || !a.same_load || a.in_index || (!store && out.stores > 1))
+    if (!out.stores || a.in_index || (!store && out.stores > 1))
         return false;
     for (uint32_t i = from; i < end; i++)
         if (stmt_at(w, i)->kind == STMT_FOR)
-            atomset_add(inner, loop_at(w, i)->var);
-    bind_iters(stmt_at(w, writer), wrote);
-    bind_iters(stmt_at(w, reader), read);
-    for (uint32_t d = 0; d < b->ndim; d++) {
-        const Idx *x = idx_subst(wrote, cell[d]), *y = idx_subst(read, a.load[d]);
-        int64_t    off = 0;
-
-        if (x->hi < y->lo || y->hi < x->lo)
-            return true;
-        if (!idx_uses_any(x, inner) && !idx_uses_any(y, inner) &&
-            idx_is_const(idx_sub(A, x, y), &off) && off)
-            return true;
-    }
-    return false;
+            atomset_add(o.inner, loop_at(w, i)->var);
+    bind_iters(stmt_at(w, writer), o.wrote);
+    bind_iters(stmt_at(w, reader), o.read);
+    stmt_visit(stmt_at(w, reader), &(TirVisit){.user = &o, .prim = look_for_other});
+    return o.others;
 }
 
 /* Who reads t besides the consumer: nobody, or only blocks before the writer in its own loop. */
@@ -430,8 +453,8 @@ static bool is_movable(Work *w, const Sites *blocks)
     return true;
 }
 
-/* Nobody else uses the storage that the consumer writes before it does. */
-bool untouched_before(Work *w, const Sites *blocks, uint32_t from)
+/* Nobody else uses the cells that the consumer writes before it does. */
+bool untouched_before(Work *w, const Sites *blocks, uint32_t from, uint32_t frame)
 {
     const Stmt *s = stmt_at(w, blocks->at[0]);
     Buffers     out = buffers_written(w->c, s);
@@ -441,7 +464,8 @@ bool untouched_before(Work *w, const Sites *blocks, uint32_t from)
         for (uint32_t k = 0;
              all.at[i] >= from && k < out.n && other->u.block.name != s->u.block.name; k++) {
             Access a = access_of(other, out.at[k]);
-            if (a.loads || a.stores)
+            if (a.stores ||
+                (a.loads && !reads_others(w, blocks->at[0], all.at[i], out.at[k], frame)))
                 return refuse(w, "'%s' uses %%%s before", other->u.block.name, out.at[k]->name) !=
                        NULL;
         }
@@ -454,7 +478,7 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
                            const Sites *loops)
 {
     Move     m = {.consumer = stmt_at(w, blocks->at[0]), .t = t};
-    uint32_t from = NO_SITE;
+    uint32_t from = NO_SITE, round = NO_SITE;
     other_readers(w, &m, writers, loops);
     for (uint32_t i = 0; i < writers->n; i++) {
         uint32_t         site = writers->at[i], outer = NO_SITE, own;
@@ -469,6 +493,7 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
             return refuse(w, "'%s' writes more than one cell", b->name);
         uint32_t frame = frame_of(w, site, blocks), part = part_of(w, frame, site);
         m.round = frame == NO_SITE ? NULL : loop_at(w, frame)->var;
+        round = i && round != frame ? NO_SITE : frame;
         if (!inputs_ready(w, blocks->at[0], t, site, frame))
             return NULL;
         from = frame == NO_SITE ? 0 : part < from ? part : from;
@@ -482,7 +507,7 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
         if (!(is_pointwise(s) ? join(w, site, &m, &rank) : follow(w, site, own, &m, &rank)))
             return NULL;
     }
-    if (!untouched_before(w, blocks, from))
+    if (!untouched_before(w, blocks, from, round))
         return NULL;
     for (uint32_t i = 0; i < blocks->n; i++)
         edit(w, stmt_at(w, blocks->at[i]), stmt_seq(w->c, 0, NULL));

@@ -187,7 +187,6 @@ typedef struct {
     const ScanDef *def;
     uint32_t       ndefs; /* before it */
     const char    *fault;
-    bool           in_index;
 } Reads;
 
 /* What a definition may read of tensor x of its scan. */
@@ -201,8 +200,6 @@ static const char *read_fault(Reads *r, const Tensor *x, const Idx *const *at)
     bool           carried = by && start;
     uint32_t       dim = x->naxis;
 
-    if (r->in_index)
-        return "is read in an index";
     if (!by)
         by = start ? start : def_of(k, r->ndefs, x, SCAN_END);
     if (!by || !(start || each || by->part == SCAN_END) || !round_dim(r->c, k, by, &dim))
@@ -229,18 +226,6 @@ static void check_read(void *user, const Prim *p)
         r->fault = arena_printf(r->c->arena, "'%%%s' %s", x->buffer->name, r->fault);
 }
 
-static void check_index(void *user, const Idx *x)
-{
-    Reads *r = user, inner = *r;
-
-    inner.in_index = true;
-    for (uint32_t i = 0; i < x->nterms && !r->fault; i++)
-        if (x->t[i].atom->kind == ATOM_LOAD)
-            prim_visit(x->t[i].atom->load,
-                       &(TirVisit){.user = &inner, .prim = check_read, .idx = check_index});
-    r->fault = inner.fault;
-}
-
 static const char *def_fault(Ctx *c, const Scan *k, uint32_t i)
 {
     const ScanDef *d = &k->defs.at[i];
@@ -257,7 +242,7 @@ static const char *def_fault(Ctx *c, const Scan *k, uint32_t i)
     const char *fault = cell_fault(c, k, d);
     if (fault)
         return arena_printf(c->arena, "'%%%s' %s", d->t->buffer->name, fault);
-    prim_visit(d->body, &(TirVisit){.user = &r, .prim = check_read, .idx = check_index});
+    prim_visit(d->body, &(TirVisit){.user = &r, .prim = check_read});
     return r.fault;
 }
 

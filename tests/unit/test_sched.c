@@ -471,7 +471,7 @@ static const Case cases[] = {
     {'r', "", "compute_at h %y.j", "'h' does not write a tensor cell by cell"},
     {'r', "", "reverse_compute_at h %c.j", NULL},
     {'r', "reverse_compute_at h %c.j", "reverse_compute_at y %c.j", NULL},
-    {'r', "compute_inline g; compute_at s %c.j", "reverse_compute_at h %c.j", "'s' uses %h before"},
+    {'r', "compute_inline g; compute_at s %c.j", "reverse_compute_at h %c.j", NULL},
     {'r', "", "reverse_compute_at c %s.j", "'c' reads nothing that is written there"},
     {'r', "", "reverse_compute_at end %h.j", "'end' also reads %c, which is not complete there"},
     {'r', "", "inplace %c -> %h", "'c.init' uses %c after 'h.init'"},

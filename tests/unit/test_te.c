@@ -210,6 +210,8 @@ static void test_scan_refused(void)
     check_scan(H0, H1 "      %y[t<4,d<2,j<2]: f32 = %h[1-d,t,j]\n", "",
                "'%h' is read where another outer cell is computed");
     check_scan(H0, H1 "      %y[t<4,d<2]: f32 = %x[i64(%h[d,t,0]),0]\n", "", "expected");
+    check_scan(H0, H1 "      %y[t<4,d<2]: f32 = %x[read(i32(%h[d,t-1,0]), 0, 3),0]\n", "",
+               "'%h' is read at another round");
     check_scan(H0, H1 "      %y[d<2,j<2]: f32 = 0.0\n", "", "'%y' has no dimension for the rounds");
     check_scan(H0, H1 "      %y[t<4,j<2]: f32 = 0.0\n", "",
                "'%y' is not given one cell for each of the axes");
