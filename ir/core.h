@@ -340,7 +340,7 @@ typedef struct {
 /* Passes that choose: what they may not take, and where they say what they chose among. */
 typedef struct {
     const MixedPrecision *mixed;   /* NULL: everything is as the model has it */
-    uint64_t              without; /* bits by the row of pass_table, of its algorithms */
+    uint64_t              without; /* bits of algorithms (Pass.algorithm) */
     StrBuf               *said;    /* NULL: nobody asks */
     double                weights; /* bytes of the network's constants; 0: not known */
 } Choices;

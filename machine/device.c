@@ -1,7 +1,7 @@
 /* What kernels cost on a GPU: which of a core's units is busy longest, what threads wait for, and
  * how evenly the blocks lie on the cores.  Attention is in device_attention.c, products by
  * instructions of warps in device_mma.c, those without shared memory in device_direct.c, softmax,
- * norms and reductions in device_rows.c. */
+ * norms and reductions in device_rows.c, sorts and running sums in device_rounds.c. */
 #include "machine/device.h"
 
 #include <math.h>

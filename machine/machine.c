@@ -168,6 +168,11 @@ bool stores_apart(const Target *t)
     return t && t->cls == CLASS_GPU;
 }
 
+bool shares_rows(const Target *t)
+{
+    return stores_apart(t) && t->shared_bytes > 0;
+}
+
 double fma_rate(const Machine *m, int64_t lanes)
 {
     double rate = (double)m->fma_bytes / (double)(lanes * 4);

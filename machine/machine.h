@@ -76,6 +76,8 @@ bool has_vectors(const Target *t);
 bool fills_borders(const Target *t);
 /* Cells of a result that lie apart are stored about as quickly as a row: each has a thread. */
 bool stores_apart(const Target *t);
+/* Threads that go through a row together have memory of their own, where its cells meet. */
+bool shares_rows(const Target *t);
 /* Lanes of the narrowest vector. */
 enum { LEAST_LANES = 4 };
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
@@ -489,6 +491,33 @@ bool device_reduction_fits(const Machine *m, const DeviceReduction *d);
 double device_apart_cycles(const Machine *m, const DeviceRows *r, const DeviceReduction *d);
 /* How so many parts of each of r's rows are put together. */
 DeviceReduction device_partial_reduction(const Machine *m, const DeviceRows *r, int64_t parts);
+
+/* ---- device_rounds.c -------------------------------------------------------------------------- */
+
+/* So many rows of cells that meet in shared memory, where each has so many bytes and a row so many
+ * more, once in every round; operations of a cell in a round; most rows of a block (0: any); rows
+ * of which a run decides how many, at most (0: none). */
+typedef struct {
+    int64_t rows, cells, rounds, bytes, tables, work, together, open;
+} DeviceRounds;
+/* A network that sorts rows of so many cells, whose keys have so many bytes; running sums of them
+ * by doubling.  The rounds are given. */
+DeviceRounds device_network(int64_t rows, int64_t cells, int64_t rounds, int64_t bytes);
+DeviceRounds device_doubling(int64_t rows, int64_t cells, int64_t rounds, int64_t bytes);
+/* Threads of a row, as many as it has cells, half as many (i = 1), a quarter ..; -1: too many,
+ * 0: no more. */
+int64_t device_rounds_threads(const Machine *m, const DeviceRounds *z, int64_t i);
+/* A block may have so many rows, of so many threads each. */
+bool device_rounds_fit(const Machine *m, const DeviceRounds *z, int64_t rows, int64_t threads);
+/* Cycles of the device's cores with these; the least of all, INFINITY: no block has a row. */
+double device_rounds_cycles(const Machine *m, const DeviceRounds *z, int64_t rows, int64_t threads);
+double device_rounds_best(const Machine *m, const DeviceRounds *z);
+/* ... of as many threads as there are cells, each of which is found by halving, in so many steps,
+ * what has so many bytes a cell; of one thread that sorts or sums up so many cells. */
+double device_search_cycles(const Machine *m, double cells, double steps, double bytes);
+/* ... of so many threads that sum up a column of so many cells each. */
+double device_columns_cycles(const Machine *m, double threads, double cells);
+double device_alone_cycles(const Machine *m, double cells);
 
 /* ---- device_attention.c ---------------------------------------------------------------------- */
 

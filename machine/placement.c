@@ -27,7 +27,7 @@ double placed_device_ns(const Machine *m, const PlacedWork *w)
     if (w->cells <= 0)
         return 0;
     if (w->one_thread)
-        return one_by_one(w->cells) * m->unit_wait / m->device_ghz;
+        return device_alone_cycles(m, w->cells) / m->device_ghz;
     return device_cells_cycles(m, w->cells, w->macs / w->cells, w->bytes / w->cells) /
            m->device_ghz;
 }

@@ -46,6 +46,20 @@ bool rel_int_dtype(Ctx *c, Loc loc, const Type *t, const char *what)
                     dtype_text(c, t->dtype));
 }
 
+bool rel_algorithm(Ctx *c, Loc loc, const char *algorithm, uint32_t n, const char *const *known)
+{
+    StrBuf all = strbuf(c->scratch);
+
+    if (!strcmp(algorithm, "direct"))
+        return true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!strcmp(algorithm, known[i]))
+            return true;
+        str_printf(&all, i + 1 < n ? ", %s" : " or %s", known[i]);
+    }
+    return error_at(c, E_TYPE, loc, "algorithm '%s' is not direct%s", algorithm, all.at);
+}
+
 bool rel_dim(Ctx *c, Loc loc, const Type *t, uint32_t i, int64_t *v)
 {
     if (type_dim(t, i, v))

@@ -48,6 +48,8 @@ const Type *rel_tensor_i64(Ctx *c, Loc loc, DType t, uint32_t n, const int64_t *
 bool rel_bcast_dims(Ctx *c, Loc loc, const Type *a, const Type *b, uint32_t *n, const Idx **dims);
 /* Directions of a recurrent layer, 1 or 2, by the attribute's text. */
 bool rel_direction(Ctx *c, Loc loc, const char *direction, int64_t *n);
+/* An attribute `algorithm`: "direct" or one of these. */
+bool rel_algorithm(Ctx *c, Loc loc, const char *algorithm, uint32_t n, const char *const *known);
 /* An element type by its text, `fallback` where it is "". */
 bool rel_dtype(Ctx *c, Loc loc, const char *text, DType fallback, DType *out);
 

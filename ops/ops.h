@@ -90,6 +90,21 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile, bool short_t
 bool        dense_suits_strassen(const Expr *dense);
 const Expr *dense_strassen(Ctx *c, const Expr *dense);
 
+/* Rows of numbers can be sorted by a network, of which so many are wanted: of a length that is a
+ * number, in tensors of not too many dimensions. */
+bool sort_suits_network(const Type *x, uint32_t axis, const Idx *wanted);
+/* Bytes of what such a network compares: of an element's key. */
+int64_t sort_key_bytes(DType t);
+/* What is in order of a row: `valid` cells in runs of `width` each, of which the last may be
+ * shorter; how they came so: by networks of so many cells (0: by merges of pairs of runs). */
+typedef struct {
+    int64_t runs, width, valid, network;
+} SortRuns;
+/* One step further, where the first k are wanted; the first is from n runs of a cell each. */
+SortRuns sort_next(const SortRuns *from, int64_t k, int64_t chunk);
+/* Rows of numbers can be summed up by doubling. */
+bool scan_suits_doubling(const Type *x, uint32_t axis);
+
 /* ---- what passes ask about a call ----------------------------------------------------------------- */
 
 /* Where a strided_slice begins, one position a dimension; false: its steps are not all 1. */

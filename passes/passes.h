@@ -25,7 +25,8 @@ typedef struct {
     GraphPass   *graph; /* by level; all NULL: an algorithm of choose_algorithms */
     TirPass     *tir;
     ProgramPass *program;
-    bool         code; /* runs when code is generated, not before a plan is made */
+    bool         code;      /* runs when code is generated, not before a plan is made */
+    uint64_t     algorithm; /* its bit in Choices.without; 0: it is a pass */
 } Pass;
 
 extern const Pass     pass_table[];

@@ -32,7 +32,7 @@ static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
 
 static bool is_algorithm(const Pass *p)
 {
-    return !p->graph && !p->tir && !p->program;
+    return p->algorithm != 0;
 }
 
 static bool names_pass(Ctx *c, const char *name, PassLevel level)
@@ -227,7 +227,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
     c->choices.weights = constant_bytes(c, m);
     for (uint32_t i = 0; i < pass_count; i++)
         if (is_algorithm(&pass_table[i]) && !is_taken(o, &pass_table[i]))
-            c->choices.without |= (uint64_t)1 << i;
+            c->choices.without |= pass_table[i].algorithm;
     for (uint32_t i = 0; m && i < list.n; i++) {
         m = ctx_cancelled(c) ? NULL : run_graph_pass(c, m, list.at[i], o);
         if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))

@@ -3,9 +3,27 @@
 
 #include <string.h>
 
+enum {
+#define GRAPH_PASS(name, opt, about)
+#define ALGORITHM(name, opt, about) NUMBER_OF_##name,
+#define TIR_PASS(name, opt, about)
+#define PROGRAM_PASS(name, opt, about)
+#define CODE_PASS(name, opt, about)
+#include "passes/passes.def"
+#undef GRAPH_PASS
+#undef ALGORITHM
+#undef TIR_PASS
+#undef PROGRAM_PASS
+#undef CODE_PASS
+    ALGORITHMS
+};
+
+_Static_assert(ALGORITHMS <= 64, "Choices.without has a bit for each algorithm");
+
 const Pass pass_table[] = {
 #define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, about, .graph = name},
-#define ALGORITHM(name, opt, about) {#name, LEVEL_GRAPH, opt, about, .graph = NULL},
+#define ALGORITHM(name, opt, about) \
+    {#name, LEVEL_GRAPH, opt, about, .algorithm = (uint64_t)1 << NUMBER_OF_##name},
 #define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, about, .tir = name},
 #define PROGRAM_PASS(name, opt, about) {#name, LEVEL_PROGRAM, opt, about, .program = name},
 #define CODE_PASS(name, opt, about) {#name, LEVEL_TIR, opt, about, .tir = name, .code = true},
@@ -18,8 +36,6 @@ const Pass pass_table[] = {
 };
 
 const uint32_t pass_count = COUNT(pass_table);
-
-_Static_assert(COUNT(pass_table) <= 64, "Choices.without has a bit for each row");
 
 const Pass *pass_find(const char *name)
 {

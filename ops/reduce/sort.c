@@ -20,11 +20,19 @@
  *
  * More of them are a heap with the last on top, which a cell passes in log k steps; element and
  * position are one number, so a step is one comparison. */
-#include "ops/common.h"
+#include "ops/reduce/sort.h"
 
 #include <string.h>
 
 /* ---- type relations ------------------------------------------------------------------------------ */
+
+/* How rows are sorted. */
+static bool rel_network(Ctx *c, Loc loc, const char *algorithm, int64_t chunk)
+{
+    if (!rel_algorithm(c, loc, algorithm, 1, (const char *[]){"network"}))
+        return false;
+    return chunk >= 0 || error_at(c, E_TYPE, loc, "chunks of %lld cells", (long long)chunk);
+}
 
 static bool rel_row(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_t axis, DType index,
                     const Idx **n)
@@ -47,7 +55,10 @@ const Type *rel_sort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     const SortAttrs *a = attrs;
     const Idx       *n;
 
-    return rel_row(c, loc, in, nin, a->axis, DT_I32, &n) ? in[0] : NULL;
+    return rel_network(c, loc, a->algorithm, a->chunk) &&
+                   rel_row(c, loc, in, nin, a->axis, DT_I32, &n)
+               ? in[0]
+               : NULL;
 }
 
 const Type *rel_argsort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
@@ -55,7 +66,8 @@ const Type *rel_argsort(Ctx *c, Loc loc, const void *attrs, const Type *const *i
     const SortAttrs *a = attrs;
     const Idx       *n;
 
-    if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
+    if (!rel_network(c, loc, a->algorithm, a->chunk) ||
+        !rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
         return NULL;
     return rel_tensor(c, loc, a->dtype, in[0]->n, in[0]->dims);
 }
@@ -70,7 +82,8 @@ const Type *rel_topk(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     const TopKAttrs *a = attrs;
     const Idx       *dims[TE_MAX_AXES], *n;
 
-    if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
+    if (!rel_network(c, loc, a->algorithm, a->chunk) ||
+        !rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
         return NULL;
     if (a->k < 0 || a->k > n->lo)
         return error_at(c, E_TYPE, loc, "the first %lld of %s", (long long)a->k, dim_text(c, n));
@@ -293,28 +306,47 @@ static const Stmt *kept(const Sort *s)
     return stmt_seq(c, 2, kids);
 }
 
+/* ---- keys ---------------------------------------------------------------------------------------- */
+
+DType sort_key_type(DType t)
+{
+    if (dtype_is_float(t))
+        return t.bits <= 32 ? DT_I32 : DT_I64;
+    return t.bits < 32 ? DT_I32 : t;
+}
+
+/* Negative numbers of floats count backwards. */
+const Prim *sort_key(Ctx *c, const Prim *x, bool ascend)
+{
+    DType       t = sort_key_type(x->dtype);
+    const Prim *k = NULL;
+
+    if (dtype_is_float(x->dtype)) {
+        bool        narrow = dtype_eq(t, DT_I32);
+        const DType f = narrow ? DT_F32 : DT_F64;
+
+        x = prim_cast(c, f, x);
+        const Prim *zero = prim_num(c, f, 0);
+        const Prim *nan = prim_int(c, t, narrow ? 0x7fc00000 : 0x7ff8000000000000);
+        const Prim *b = prim_bits(c, t, prim_select(c, prim_eq(c, x, zero), zero, x));
+        const Prim *m = prim_bin(c, PRIM_SHR, b, prim_int(c, t, narrow ? 31 : 63));
+        m = prim_bin(c, PRIM_AND, m, prim_int(c, t, narrow ? INT32_MAX : INT64_MAX));
+        k = prim_select(c, te_is_nan(c, x), nan, prim_bin(c, PRIM_XOR, b, m));
+    } else {
+        k = prim_cast(c, t, x);
+    }
+    return ascend ? k : prim_bin(c, PRIM_XOR, k, prim_int(c, t, -1));
+}
+
 /* ---- a heap of the first k ----------------------------------------------------------------------- */
 
-/* A number whose order is that of the elements in a row: the element in the upper half, NaN above
- * all numbers and the zeros equal, its position in the lower. */
+/* A number whose order is that of the elements in a row: the element's key in the upper half, its
+ * position in the lower. */
 static const Prim *key_of(const Sort *s, const Idx *r)
 {
     Ctx        *c = s->c;
-    const Prim *x = element(s, r), *k = NULL;
+    const Prim *k = sort_key(c, element(s, r), s->ascend);
 
-    if (dtype_is_float(x->dtype)) {
-        x = prim_cast(c, DT_F32, x);
-        const Prim *zero = prim_num(c, DT_F32, 0), *nan = prim_int(c, DT_I32, 0x7fc00000);
-        const Prim *b = prim_bits(c, DT_I32, prim_select(c, prim_eq(c, x, zero), zero, x));
-        /* Negative numbers count backwards. */
-        const Prim *m = prim_bin(c, PRIM_SHR, b, prim_int(c, DT_I32, 31));
-        m = prim_bin(c, PRIM_AND, m, prim_int(c, DT_I32, 0x7fffffff));
-        k = prim_select(c, te_is_nan(c, x), nan, prim_bin(c, PRIM_XOR, b, m));
-    } else {
-        k = prim_cast(c, DT_I32, x);
-    }
-    if (!s->ascend)
-        k = prim_bin(c, PRIM_XOR, k, prim_int(c, DT_I32, -1));
     k = prim_bin(c, PRIM_SHL, prim_cast(c, DT_I64, k), prim_int(c, DT_I64, 32));
     return prim_bin(c, PRIM_OR, k, prim_index(c, DT_I64, r));
 }
@@ -322,8 +354,7 @@ static const Prim *key_of(const Sort *s, const Idx *r)
 /* Can an element be a key's upper half? */
 static bool has_key(DType t)
 {
-    return (dtype_is_float(t) && t.bits <= 32) ||
-           (dtype_is_int(t) && (t.bits < 32 || dtype_eq(t, DT_I32)));
+    return dtype_eq(sort_key_type(t), DT_I32);
 }
 
 static const Prim *key_at(const Sort *s, const Idx *i)
@@ -422,19 +453,24 @@ static const Stmt *heaped(const Sort *s)
     return stmt_seq(c, 6, kids);
 }
 
-/* Values or indices (NULL: not wanted) of the first k. */
-static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, const Idx *wanted,
-                      bool ascend, const Tensor *values, const Tensor *indices)
+/* One cell after the other. */
+static void sort_in_order(Ctx *c, const SortRows *rows, const Tensor **out)
 {
-    const Type   *t = call->in[0];
-    Sort          s = {.c = c, .x = x, .ndim = t->n, .axis = axis_of(axis, t->n), .ascend = ascend};
+    const Type *t = rows->type;
+    const Idx  *wanted = rows->wanted;
+    Sort s = {.c = c, .x = rows->x, .ndim = t->n, .axis = rows->axis, .ascend = rows->ascend};
+    const Tensor *values = NULL, *indices = NULL;
     const Idx    *three = idx_const(c->arith, 3), *at[TE_MAX_AXES];
-    const Tensor *outs[2];
     VEC(const Stmt *) stores = {0};
     uint32_t nouts = 0;
     int      last = 0;
 
     int64_t k = wanted->hi;
+
+    if (rows->values)
+        values = out[nouts++] = te_extern_out(c, rows->value_name, rows->values);
+    if (rows->indices)
+        indices = out[nouts++] = te_extern_out(c, rows->index_name, rows->indices);
 
     s.cells = t->dims[s.axis];
     s.n = s.cells->hi;
@@ -463,19 +499,15 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
 
     memcpy(at, s.at, sizeof at);
     at[s.axis] = rank;
-    if (values) {
-        outs[nouts++] = values;
+    if (values)
         vec_push(
             c->scratch, &stores,
             stmt_store(c, values->buffer, at,
                        few ? prim_load(c, s.best, &rank) : element(&s, as_index(&s, position))));
-    }
-    if (indices) {
-        outs[nouts++] = indices;
+    if (indices)
         vec_push(
             c->scratch, &stores,
             stmt_store(c, indices->buffer, at, prim_cast(c, indices->buffer->dtype, position)));
-    }
     const Stmt *kids[] = {order, loop_stmt(c, r, wanted, stmt_seq(c, stores.n, stores.at))};
     const Stmt *body = s.n ? stmt_seq(c, 2, kids) : stmt_seq(c, 0, NULL);
 
@@ -491,41 +523,67 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     if (!few)
         body = stmt_alloc(c, s.cursor, body);
     body = stmt_alloc(c, s.pos[0], body);
-    te_extern(c, 1, &x, nouts, outs, body);
+    te_extern(c, 1, &rows->x, nouts, out, body);
 }
 
 /* ---- compute ------------------------------------------------------------------------------------- */
 
+static bool sort_rows(Ctx *c, const SortRows *s, const char *algorithm, int64_t chunk,
+                      const Tensor **out)
+{
+    if (strcmp(algorithm, "network") != 0 || !sort_by_network(c, s, chunk, out))
+        sort_in_order(c, s, out);
+    return true;
+}
+
+static SortRows all_of(const OpCall *call, const Tensor *x, const SortAttrs *a)
+{
+    const Type *t = call->in[0];
+    uint32_t    axis = axis_of(a->axis, t->n);
+
+    return (SortRows){.type = t,
+                      .x = x,
+                      .axis = axis,
+                      .wanted = t->dims[axis],
+                      .ascend = a->is_ascend,
+                      .value_name = "out",
+                      .index_name = "out"};
+}
+
 bool te_sort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const SortAttrs *a = call->attrs;
-    const Idx       *n = call->in[0]->dims[axis_of(a->axis, call->in[0]->n)];
+    SortRows         s = all_of(call, in[0], a);
 
-    out[0] = te_extern_out(c, "out", call->out[0]);
-    sort_rows(c, call, in[0], a->axis, n, a->is_ascend, out[0], NULL);
-    return true;
+    s.values = call->out[0];
+    return sort_rows(c, &s, a->algorithm, a->chunk, out);
 }
 
 bool te_argsort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const SortAttrs *a = call->attrs;
-    const Idx       *n = call->in[0]->dims[axis_of(a->axis, call->in[0]->n)];
+    SortRows         s = all_of(call, in[0], a);
 
-    out[0] = te_extern_out(c, "out", call->out[0]);
-    sort_rows(c, call, in[0], a->axis, n, a->is_ascend, NULL, out[0]);
-    return true;
+    s.indices = call->out[0];
+    return sort_rows(c, &s, a->algorithm, a->chunk, out);
 }
 
 bool te_topk(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const TopKAttrs *a = call->attrs;
-    const Tensor    *values = NULL, *indices = NULL;
+    const Type      *t = call->in[0];
+    SortRows         s = {.type = t,
+                          .x = in[0],
+                          .axis = axis_of(a->axis, t->n),
+                          .wanted = idx_const(c->arith, a->k),
+                          .ascend = a->is_ascend,
+                          .value_name = "values",
+                          .index_name = "indices"};
     uint32_t         n = 0;
 
     if (wants(a, "values"))
-        values = out[n] = te_extern_out(c, "values", call->out[n]), n++;
+        s.values = call->out[n++];
     if (wants(a, "indices"))
-        indices = out[n] = te_extern_out(c, "indices", call->out[n]), n++;
-    sort_rows(c, call, in[0], a->axis, idx_const(c->arith, a->k), a->is_ascend, values, indices);
-    return true;
+        s.indices = call->out[n];
+    return sort_rows(c, &s, a->algorithm, a->chunk, out);
 }

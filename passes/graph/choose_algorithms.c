@@ -1,4 +1,5 @@
-/* choose_algorithms: for each convolution, product and pooling the algorithm with the least time.
+/* choose_algorithms: for each convolution, product, pooling, sort and running sum the algorithm
+ * with the least time.
  *
  *   nn.conv2d(%x, const @w, padding=[1, 1, 1, 1], data_layout="NCHW16c")
  *     -> nn.contrib_conv2d_winograd_without_weight_transform(%x, const @w.u, tile_size=4, ..)
@@ -22,25 +23,35 @@ static const Algorithm algorithms[] = {
 #undef ALGORITHM
 #undef none
 
-static const char *const *attribute_of(const Expr *call)
+const char *algorithm_of(const Expr *call)
 {
     const AttrRecord *r = call_op(call)->attrs;
 
     for (uint32_t i = 0; r && i < r->nfields; i++)
         if (!strcmp(r->fields[i].name, "algorithm"))
-            return (const char *const *)(const void *)((const char *)call->u.attrs +
-                                                       r->fields[i].offset);
+            return *(const char *const *)(const void *)((const char *)call->u.attrs +
+                                                        r->fields[i].offset);
     return NULL;
 }
 
-const Expr *set_algorithm(Ctx *c, const Expr *call, const Algorithm *a)
+static const Expr *with_attribute(Ctx *c, const Expr *call, const char *name, const char *value)
 {
     const AttrRecord *r = call_op(call)->attrs;
     void             *attrs = arena_dup(c->arena, call->u.attrs, r->size);
 
-    if (!attrs_set_text(c, r, attrs, "algorithm", a->name, NULL))
-        BUG("%s has no attribute for its algorithm", a->op);
+    if (!attrs_set_text(c, r, attrs, name, value, NULL))
+        BUG("%s has no attribute '%s'", call_op(call)->text, name);
     return expr_call(c, call_op(call), call_nargs(call), call->kids + 1, attrs, call->loc);
+}
+
+const Expr *set_algorithm(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    return with_attribute(c, call, "algorithm", a->name);
+}
+
+const Expr *set_chunk(Ctx *c, const Expr *call, int64_t chunk)
+{
+    return with_attribute(c, call, "chunk", arena_printf(c->scratch, "%lld", (long long)chunk));
 }
 
 /* -O and -fno-pass= allow it. */
@@ -48,7 +59,7 @@ static bool is_allowed(const Ctx *c, const Algorithm *a)
 {
     const Pass *p = pass_find(a->name);
 
-    return !p || !(c->choices.without >> (p - pass_table) & 1);
+    return !p || !(c->choices.without & p->algorithm);
 }
 
 static const char *text_of(Ctx *c, const Algorithm *a)
@@ -74,10 +85,10 @@ static void say(Ctx *c, const Expr *call, const Algorithm *best, const double *t
 
 static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    const Op          *op = call_op(now);
-    const Algorithm   *best = NULL;
-    const char *const *given;
-    double             time[COUNT(algorithms)];
+    const Op        *op = call_op(now);
+    const Algorithm *best = NULL;
+    const char      *given;
+    double           time[COUNT(algorithms)];
 
     (void)was;
     if (!op || !now->type)
@@ -89,7 +100,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
         if (time[i] < (best ? time[best - algorithms] : NEVER))
             best = a;
     }
-    if (!best || ((given = attribute_of(now)) && strcmp(*given, "direct")))
+    if (!best || ((given = algorithm_of(now)) && strcmp(given, "direct")))
         return now;
     if (c->choices.said)
         say(c, now, best, time);

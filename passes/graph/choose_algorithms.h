@@ -21,6 +21,9 @@ struct Algorithm {
     AlgorithmMake *make; /* NULL: the call as it is */
 };
 
+/* The call with the attribute `chunk`. */
+const Expr *set_chunk(Ctx *c, const Expr *call, int64_t chunk);
+
 #define none set_algorithm
 #define ALGORITHM(op, name, tile, time, make) \
     AlgorithmTime time;                       \

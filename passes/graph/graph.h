@@ -52,6 +52,8 @@ bool     is_constant(const Expr *e);
 bool     same_dims(const Type *a, const Type *b);
 bool     is_float(const Expr *e);
 uint32_t axis_from_front(int64_t axis, uint32_t ndim);
+/* What a call's attribute `algorithm` says (choose_algorithms.c); NULL: it has none. */
+const char *algorithm_of(const Expr *call);
 /* reshape, squeeze, expand_dims: another type for the same bytes. */
 bool is_view(const Expr *e);
 /* The axes of a transpose, in the order of its result. */

@@ -2,13 +2,13 @@
  *
  *   fn primitive (%x) { argsort(%x) }(%0)  ->  fn primitive host (%x) { argsort(%x) }(%0)
  *
- * A sort, a running sum or a suppression of boxes is one thread's on a device, which is slow as
- * threads go; on the CPU it costs two copies, and less where what makes its operands or reads its
- * results runs there too.  Each kernel is a node with two choices, the estimates of machine/ its
- * costs; an edge costs a copy where its ends differ, with the launch that it is and, to the host,
- * the wait for all before it.  The least sum of both is found by pbqp.c, as that of layouts is:
- * exact for chains and trees, which these graphs are but for a few nodes.  A value that several
- * kernels of the other side read is copied once, though its edges count for each.
+ * A suppression of boxes, or a sort of rows of any length, is one thread's on a device, which is
+ * slow as threads go; on the CPU it costs two copies, and less where what makes its operands or
+ * reads its results runs there too.  Each kernel is a node with two choices, the estimates of
+ * machine/ its costs; an edge costs a copy where its ends differ, with the launch that it is and,
+ * to the host, the wait for all before it.  The least sum of both is found by pbqp.c, as that of
+ * layouts is: exact for chains and trees, which these graphs are but for a few nodes.  A value that
+ * several kernels of the other side read is copied once, though its edges count for each.
  *
  * Nothing changes where no kernel is one thread's: small models stay on the device that was asked
  * for.  Inputs lie on the host; results go there in any case; what leaves or enters an `if` or a
@@ -39,9 +39,13 @@ static bool has_rule(const Target *t, const Op *op)
     return false;
 }
 
-static bool is_one_thread(const Target *t, const Op *op)
+static bool is_one_thread(const Target *t, const Expr *call)
 {
-    return (op->fusion == FUSE_OPAQUE || op->fusion == FUSE_UPDATE) && !has_rule(t, op);
+    const Op   *op = call_op(call);
+    const char *algorithm = algorithm_of(call);
+
+    return (op->fusion == FUSE_OPAQUE || op->fusion == FUSE_UPDATE) &&
+           (!has_rule(t, op) || (algorithm && !strcmp(algorithm, "direct")));
 }
 
 static double type_cells_most(const Type *t, double *bytes)
@@ -80,7 +84,7 @@ static void kernel_ns(Sides *x, const Expr *call, double ns[SIDES])
         for (uint32_t k = 0; k < call_nargs(e); k++)
             w.cells = fmax(w.cells, type_cells_most(call_arg(e, k)->type, &w.bytes));
         w.macs = op->macs ? (double)op->macs(e) : 0;
-        w.one_thread = is_one_thread(x->c->target, op);
+        w.one_thread = is_one_thread(x->c->target, e);
         x->any = x->any || w.one_thread;
         ns[HOST] += placed_cpu_ns(&x->cpu, &w);
         ns[DEVICE] += placed_device_ns(&x->device, &w);

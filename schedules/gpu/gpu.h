@@ -10,6 +10,7 @@
  *   attention.c  two products and the softmax between them, keys by chunks
  *   attention_warps.c  ... by instructions of warps
  *   recurrent.c  LSTM, GRU and RNN: a block of threads a direction
+ *   rounds.c     sorts and running sums: a block of threads a row, or a chunk of it
  *   turn.c       transposes: tiles in shared memory
  *   nest.c       the rest: a cell or several a thread
  *   cells.c      .. and how many */

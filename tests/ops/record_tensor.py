@@ -321,6 +321,33 @@ def reductions():
     case("topk", 'topk(%0, k=2, ret_type="indices")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([1, 2], np.int32))
     case("topk", 'topk(%0, k=2, ret_type="values")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([9, 9], np.int32))
 
+    # As GPUs have them: networks of whole rows and of chunks, whose runs are merged or sorted again;
+    # sums by doubling.  Lengths that are no powers of two, rows of which the last chunk is one cell.
+    network = lambda chunk: f'algorithm="network", chunk={chunk}'
+    for shape, axis, chunk in (((3, 37), -1, 0), ((2, 33), 1, 16), ((45, 2), 0, 8), ((2, 19, 3), 1, 4), ((1, 70), -1, 2)):
+        case("argsort", f"argsort(%0, axis={axis}, {network(chunk)})", [In("i32", *shape, lo=-9, hi=9)],
+             lambda v, axis=axis: np.argsort(v, axis, kind="stable").astype(np.int32))
+    case("argsort", f"argsort(%0, is_ascend=false, dtype=i64, {network(8)})", [In("u8", 2, 29, lo=0, hi=5)],
+         lambda v: np.argsort(-v.astype(np.int32), -1, kind="stable"))
+    case("sort", f"sort(%0, {network(4)})", [V("f32", NAN, 3, -INF, INF, NAN, 0, -2, 5, 1, 1, -7)], np.sort)
+    case("sort", f"sort(%0, is_ascend=false, {network(0)})", [In("i64", 3, 11, lo=-9, hi=9)], lambda v: -np.sort(-v, -1))
+    case("sort", f"sort(%0, axis=0, {network(8)})", [In("u32", 21, 3, lo=0, hi=99)], lambda v: np.sort(v, 0))
+    for k, chunk in ((1, 8), (2, 8), (3, 8), (5, 8), (20, 8), (61, 16), (4, 0)):
+        case("topk", f"topk(%0, k={k}, {network(chunk)})", [In("i32", 2, 61, lo=-20, hi=20)],
+             lambda v, k=k: (-np.sort(-v, -1)[:, :k], np.argsort(-v, -1, kind="stable")[:, :k].astype(np.int32)))
+    case("topk", f'topk(%0, k=9, ret_type="indices", {network(16)})',
+         [V("f32", *[-0.0 if i % 5 == 1 else np.nan if i % 17 == 3 else v / 4 for i, v in enumerate(ties)])],
+         lambda v: np.argsort(np.where(np.isnan(v), -np.inf, -v), kind="stable")[:9].astype(np.int32))
+    doubling = lambda chunk: f'algorithm="doubling", chunk={chunk}'
+    for shape, axis, chunk in (((3, 37), -1, 0), ((2, 65), 1, 8), ((45, 2), 0, 4), ((2, 19, 3), 1, 4)):
+        case("cumsum", f"cumsum(%0, axis={axis}, {doubling(chunk)})", [In("i32", *shape, lo=-9, hi=9)],
+             lambda v, axis=axis: np.cumsum(v, axis).astype(np.int32))
+    case("cumsum", f"cumsum(%0, axis=-1, exclusive=true, {doubling(8)})", [F(2, 50)], lambda v: np.cumsum(v, -1) - v, 1e-5)
+    case("cumsum", f"cumsum(%0, axis=0, {doubling(0)})", [V("f32", -0.0, -0.0, -0.0)], np.cumsum)
+    case("cumsum", 'cumsum(%0, axis=1, algorithm="columns")', [F(2, 7, 5)], lambda v: np.cumsum(v, 1), 1e-6)
+    case("cumprod", f"cumprod(%0, axis=1, exclusive=true, {doubling(4)})", [In("i64", 2, 11, lo=-4, hi=4)], lambda v: shifted(v, 1))
+    case("cumprod", f"cumprod(%0, axis=0, {doubling(0)})", [F(9, 3)], lambda v: np.cumprod(v, 0), 1e-6)
+
 
 def resize():
     names = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}

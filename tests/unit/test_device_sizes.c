@@ -54,6 +54,9 @@ static const char *const rows[] = {
     "fn @main(%x: Tensor[(N, T), f32], %y: Tensor[(N, 96), f32], %g: Tensor[(96), f32],\n"
     "         %b: Tensor[(96), f32]) {\n"
     "  (nn.softmax(%x), nn.layer_norm(%y, %g, %b, axis=-1), sum(%x), max(%x, axis=[0]))\n}\n",
+    /* so many rows that are sorted and summed up; rows of any length, which are one thread's */
+    "fn @main(%x: Tensor[(N, 21), f32], %y: Tensor[(2, T), f32]) {\n"
+    "  (sort(%x, axis=1), cumsum(%x, axis=1), cumsum(%y, axis=1), sort(%y, axis=1))\n}\n",
     "fn @main(%q: Tensor[(2, T, 3, 16), f32], %k: Tensor[(2, N, 3, 16), f32],\n"
     "         %v: Tensor[(2, N, 3, 16), f32], %m: Tensor[(2, 1, 1, N), f32]) {\n"
     "  %0 = transpose(%q, axes=[0, 2, 1, 3]);\n"
