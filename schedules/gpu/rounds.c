@@ -1,10 +1,13 @@
 /* Sorts and running sums on a GPU: a block of threads goes through the rounds of a row, or of a
  * chunk of it, or of several short rows.
  *
- *     fuse i0, b -> row;  split row by 2 tail=if -> rb, ry;  bind rb blockIdx.x;  bind ry
- * threadIdx.y reverse_compute_at key %takes.j;  reverse_compute_at position %takes.j
+ *     reverse_compute_at key %takes.j     a round of a network as one loop
+ *     reverse_compute_at position %takes.j
+ *     compute_at met %takes.j;  set_scope met reg
+ *     split i0 by 2 tail=if -> rb, ry     rows of a block, each statement for all of them
+ *     distribute ry;  bind rb blockIdx.x;  bind ry threadIdx.y
  *     split takes.j by 512 tail=if -> r, x;  reorder x, r;  bind x threadIdx.x
- *     set_scope key shared;  set_scope position shared;  set_scope takes reg
+ *     set_scope key shared;  set_scope position shared
  *
  * What is carried lies in memory that the block shares, two of it by turns, so that threads meet
  * once a round (passes/tir/fold_storage.c, thread_sync.c).  Where no dimension but the axis of the
