@@ -256,7 +256,8 @@ static const Prim *lane_of(Ctx *c, const Prim *p, uint16_t i)
                    : NULL;
     }
     lane = prim_shuffle(c, p, 1, &i);
-    return lane->kind == PRIM_SHUFFLE ? NULL : lane;
+    /* A lane of a register, or of what is no vector that is asked for now. */
+    return lane->kind == PRIM_SHUFFLE && lane->kids[0] == p && p->kind != PRIM_LOAD ? NULL : lane;
 }
 
 static uint32_t vector(Gen *g, const Prim *p)
