@@ -35,6 +35,10 @@ typedef struct {
     uint32_t    most_args;             /* of a kernel, 8 bytes each; 0: the driver says */
     uint32_t    most_buffers;          /* among them; 0: as the arguments have room for */
     bool        no_math;               /* its language's functions of floats are inexact */
+    /* What its code cannot have on any device; kernels with it are the host's (keep_on_host): f64,
+     * or functions of f64, MATH_BIT each. */
+    bool     no_f64;
+    uint32_t no_f64_math;
     /* The first is taken where the target names none; behind the last one a warp of 0. */
     const DeviceModel *models;
     /* HAS_ .. that the target may say: `-supports_..=0` or `1`, as docs/targets.md lists them. */

@@ -504,6 +504,22 @@ static bool add_entry(Ctx *c, const CodegenInfo *info, Plan *first, CodegenOptio
     return true;
 }
 
+/* A text of the device's kernels has none of the host's; one warning, about the first. */
+static void warn_of_host_kernels(Ctx *c, const TirModule *m)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        const Func *f = m->funcs[i];
+
+        if (f->kind != FUNC_KERNEL || !f->loc.file)
+            continue;
+        diag_warn(c->diags, W_HOST_KERNELS, f->loc,
+                  "kernel '%.*s' is the host's, so this text lacks it", (int)strcspn(f->name, "."),
+                  f->name);
+        diag_hint(c->diags, "--explain says why; an object or a library has all kernels");
+        return;
+    }
+}
+
 /* The whole plan through the backend at once. */
 static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
@@ -517,6 +533,8 @@ static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
     if (kind == EMIT_SOURCE && flat.target->host) {
         StrBuf text = strbuf(c->arena);
         bool   ok = k->backend->device->source(c, flat.tir, &text);
+
+        warn_of_host_kernels(c, flat.tir);
 
         *out = (Bytes){(const uint8_t *)text.at, text.n};
         return ok;

@@ -46,6 +46,12 @@ static Bytes text_bytes(StrBuf s)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
+/* Whose machine code objects have. */
+static const Target *object_target(const Ctx *c)
+{
+    return c->target->host ? c->target->host : c->target;
+}
+
 bool product_object(Products *p)
 {
     Ctx        *c = p->c;
@@ -54,7 +60,7 @@ bool product_object(Products *p)
     AuditRules  rules = {.entry = k->entry,
                          .no_pic = !k->plan->code.pic,
                          .max_code = p->k->o->max_code,
-                         .no_libm = c->target->no_libm};
+                         .no_libm = object_target(c)->no_libm};
 
     if (p->object.n)
         return true;
@@ -81,7 +87,7 @@ LinkJob product_link_job(Products *p, const char *path, const char *soname,
                          const char *const *object)
 {
     Ctx        *c = p->c;
-    const char *triple = c->target->host ? c->target->host->triple : c->target->triple;
+    const char *triple = object_target(c)->triple;
 
     return (LinkJob){.output = path,
                      .soname = soname,

@@ -264,6 +264,7 @@ enum {
     HAS_HALF = 1,     /* arithmetic of f16 */
     HAS_DOTS = 2,     /* sums of four products of bytes */
     HAS_MATRICES = 4, /* products of matrices by the threads of a warp */
+    HAS_F64 = 8,      /* numbers of 64 bits; kernels with them are the host's elsewhere */
 };
 
 enum { CPU_WORDS = 8 }; /* words of CPUID in which features are looked up */
@@ -299,11 +300,13 @@ struct Target {
     bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;
-    bool     small;      /* short code counts for more than time: -Os */
-    bool     no_libm;    /* code calls no function of libm */
-    bool     has_math;   /* its language has the functions of ir/tir/math.def, and quick */
-    bool     no_threads; /* no launches, no barriers: one thread runs it all */
-    bool     asks_cpu;   /* products test whether the CPU has what the code needs */
+    bool     small;       /* short code counts for more than time: -Os */
+    bool     no_libm;     /* code calls no function of libm */
+    bool     has_math;    /* its language has the functions of ir/tir/math.def, and quick */
+    bool     no_f64;      /* there are no such numbers; kernels with them are the host's .. */
+    uint32_t no_f64_math; /* .. or no functions of them: MATH_BIT of ir/tir/tir.h */
+    bool     no_threads;  /* no launches, no barriers: one thread runs it all */
+    bool     asks_cpu;    /* products test whether the CPU has what the code needs */
     uint32_t cpu_needs[CPU_WORDS]; /* ... which bits */
 };
 

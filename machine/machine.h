@@ -569,17 +569,26 @@ int64_t device_mma_pad(const DeviceTile *t);
 
 /* ---- placement.c ------------------------------------------------------------------------------ */
 
-/* An operator of a kernel: cells of the largest of its tensors, multiply-adds, bytes of all;
- * `one_thread`: a device divides it among no threads. */
+/* An operator of a kernel: cells of the largest of its tensors, multiply-adds, bytes of all. */
 typedef struct {
     double cells, macs, bytes;
-    bool   one_thread;
 } PlacedWork;
+/* A part of a kernel that no rule divides: so many threads, steps of each. */
+typedef struct {
+    double threads, steps;
+    bool   sums; /* steps are terms of a sum, which are loaded some at a time */
+} PlacedPart;
 /* Nanoseconds of it on the CPU of m, or the device, and of starting a kernel there. */
 double placed_cpu_ns(const Machine *m, const PlacedWork *w);
 double placed_cpu_start_ns(const Machine *m);
 double placed_device_ns(const Machine *m, const PlacedWork *w);
 double placed_device_start_ns(const Machine *m);
+/* ... of such a part, beside what its operators move. */
+double placed_part_ns(const Machine *m, const PlacedPart *p);
+double placed_part_cpu_ns(const Machine *m, const PlacedPart *p);
+/* The threads are fewer than the device has cores for, and longer at it than two empty copies: it
+ * might be better off on the CPU. */
+bool placed_is_sequential(const Machine *m, const PlacedPart *p);
 /* ... of a copy between the device of m and its host, which waits for what the device does. */
 double placed_copy_ns(const Machine *m, double bytes, bool to_host);
 

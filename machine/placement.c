@@ -4,17 +4,9 @@
 
 #include <math.h>
 
-/* Steps of one thread, each of which waits for what it loads. */
-static double one_by_one(double cells)
-{
-    return cells * fmax(1, log2(cells + 1));
-}
-
 double placed_cpu_ns(const Machine *m, const PlacedWork *w)
 {
-    double ns = w->macs / m->macs_ns + w->bytes / m->stream_ns;
-
-    return w->one_thread ? ns + gather_cycles(m, one_by_one(w->cells)) / m->ghz : ns;
+    return w->macs / m->macs_ns + w->bytes / m->stream_ns;
 }
 
 double placed_cpu_start_ns(const Machine *m)
@@ -26,10 +18,26 @@ double placed_device_ns(const Machine *m, const PlacedWork *w)
 {
     if (w->cells <= 0)
         return 0;
-    if (w->one_thread)
-        return device_alone_cycles(m, w->cells) / m->device_ghz;
     return device_cells_cycles(m, w->cells, w->macs / w->cells, w->bytes / w->cells) /
            m->device_ghz;
+}
+
+/* Nanoseconds of one thread: every step waits for what it loads. */
+static double thread_ns(const Machine *m, const PlacedPart *p)
+{
+    double at_once = p->sums ? (double)limit_gpu_written(m) : 1;
+
+    return p->steps * m->unit_wait / at_once / m->device_ghz;
+}
+
+double placed_part_ns(const Machine *m, const PlacedPart *p)
+{
+    return fmax(thread_ns(m, p), device_cells_cycles(m, p->threads, p->steps, 0) / m->device_ghz);
+}
+
+double placed_part_cpu_ns(const Machine *m, const PlacedPart *p)
+{
+    return gather_cycles(m, p->threads * p->steps) / m->ghz;
 }
 
 double placed_device_start_ns(const Machine *m)
@@ -40,4 +48,11 @@ double placed_device_start_ns(const Machine *m)
 double placed_copy_ns(const Machine *m, double bytes, bool to_host)
 {
     return (to_host ? 2 : 1) * (double)m->kernel_ns + bytes / m->transfer_ns;
+}
+
+bool placed_is_sequential(const Machine *m, const PlacedPart *p)
+{
+    double copies = placed_copy_ns(m, 0, true) + placed_copy_ns(m, 0, false);
+
+    return p->threads < (double)(m->units * m->warp) && thread_ns(m, p) > copies;
 }

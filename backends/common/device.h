@@ -39,6 +39,11 @@ void  device_jit_free(Jit *j);
         .jit_free = device_jit_free,                          \
     };
 
+/* For Device.no_f64_math, of code without a library: what is an instruction of f64, or a few. */
+#define F64_INSTRUCTIONS                                                                     \
+    (MATH_BIT(MATH_SQRT) | MATH_BIT(MATH_ABS) | MATH_BIT(MATH_FLOOR) | MATH_BIT(MATH_CEIL) | \
+     MATH_BIT(MATH_TRUNC) | MATH_BIT(MATH_ROUND) | MATH_BIT(MATH_COPYSIGN))
+
 /* Members of a Device: NVIDIA's GPUs, whoever compiles their kernels.  48 KiB are what a kernel may
  * have without asking for more; registers leave room for two blocks of 256 threads. */
 #define NVIDIA_LIMITS                                                                              \

@@ -44,7 +44,8 @@ static const struct {
     uint32_t    has;
 } switches[] = {{"-supports_float16", HAS_HALF},
                 {"-supports_integer_dot_product", HAS_DOTS},
-                {"-supports_cooperative_matrix", HAS_MATRICES}};
+                {"-supports_cooperative_matrix", HAS_MATRICES},
+                {"-supports_float64", HAS_F64}};
 
 static bool set_switch(Ctx *c, Target *t, uint32_t has, const char *word, const char *value)
 {
@@ -198,6 +199,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
                             .vector_bytes = 4,
                             .has_fma = true,
                             .has_math = !b->device->no_math,
+                            .no_f64_math = b->device->no_f64_math,
                             .max_threads = b->device->threads,
                             .max_args = b->device->most_args,
                             .max_buffers = most_buffers(b->device)};
@@ -234,6 +236,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         return NULL;
     say_switches(&t, model, &canon);
     t.dots = dot_data(&t);
+    t.no_f64 = b->device->no_f64 || (b->device->switches & HAS_F64 && !(t.has & HAS_F64));
     str_printf(&canon, ", %s", t.host->text);
     t.text = intern(c->strings, canon.at);
     return DUP_ARRAY(c->arena, &t, 1);

@@ -67,8 +67,9 @@ static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 static const char *const words[] = {"-mcpu", "-arch", NULL};
 
 static const Device nvptx = {
-    NVIDIA_LIMITS,          .no_math = true,  .word = word,     .words = words,
-    .canonical = canonical, .source = source, .images = images,
+    NVIDIA_LIMITS,    .no_math = true,  .no_f64_math = ~F64_INSTRUCTIONS,
+    .word = word,     .words = words,   .canonical = canonical,
+    .source = source, .images = images,
 };
 
 DEVICE_BACKEND(nvptx, "NVIDIA GPUs through LLVM: -mcpu=sm_80, once for each")

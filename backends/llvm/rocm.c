@@ -83,6 +83,7 @@ static const Device rocm = {
     .most_blocks = {(1 << 22) - 1, 65535, 65535}, /* fewer than 2^32 threads along an axis */
     .most_args = 512,
     .no_math = true,
+    .no_f64_math = ~F64_INSTRUCTIONS, /* LLVM has no library */
     .models = models,
     .word = word,
     .words = words,

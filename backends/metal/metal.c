@@ -25,6 +25,7 @@ static const Device metal = {
     .title = "Metal",
     .options = "",
     .one_warp = true,
+    .no_f64 = true,
     .threads = 256,
     .most_threads = 1024,
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},

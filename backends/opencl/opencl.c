@@ -7,7 +7,7 @@
 
 static const DeviceModel models[] = {
     /* 32 KiB are the least of OpenCL's full profile, 64 registers what phones have */
-    {NULL, 32 * 1024, 64, 32, 0},
+    {NULL, 32 * 1024, 64, 32, HAS_F64},
 #include "backends/common/models.def"
     {0}};
 
@@ -22,7 +22,7 @@ static const Device opencl = {
     .most_blocks = {INT32_MAX, INT32_MAX, INT32_MAX},
     .most_args = OPENCL_ARGS,
     .models = models,
-    .switches = HAS_HALF | HAS_DOTS,
+    .switches = HAS_HALF | HAS_DOTS | HAS_F64,
     .canonical = opencl_canonical,
     .source = opencl_source,
 };

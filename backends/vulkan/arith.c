@@ -300,9 +300,7 @@ static uint32_t function(Gen *g, const Prim *p, const uint32_t *v)
         return copy_sign(g, t, v[0], v[1]);
     if (fn == MATH_FMOD)
         return exact_remainder(g, t, v[0], v[1]);
-    bool rounds = fn == MATH_SQRT || fn == MATH_ABS || fn == MATH_FLOOR || fn == MATH_CEIL ||
-                  fn == MATH_TRUNC || fn == MATH_ROUND; /* of f64, too */
-    if (!same[fn] || (t.bits == 64 && !rounds))
+    if (!same[fn] || prim_lacking(g->c, g->f->target, p))
         return emit_fail(
             g, arena_printf(g->c->arena, "function %s of %s", math_names[fn], dtype_text(g->c, t)));
     return glsl(g, same[fn], t, p->nkids, v);

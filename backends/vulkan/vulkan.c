@@ -6,7 +6,7 @@
 
 static const DeviceModel models[] = {
     /* 16 KiB are what every device's block may share, 64 registers what phones have */
-    {NULL, 16 * 1024, 64, 32, 0},
+    {NULL, 16 * 1024, 64, 32, HAS_F64},
 #include "backends/common/models.def"
     {0}};
 
@@ -21,8 +21,9 @@ static const Device vulkan = {
     .most_blocks = {INT32_MAX, GROUPS_MOST, GROUPS_MOST},
     .most_buffers = BUFFERS_MOST,
     .no_math = true,
+    .no_f64_math = ~(F64_INSTRUCTIONS | MATH_BIT(MATH_FMOD)), /* of GLSL.std.450 */
     .models = models,
-    .switches = HAS_DOTS | HAS_MATRICES,
+    .switches = HAS_DOTS | HAS_MATRICES | HAS_F64,
     .canonical = vulkan_canonical,
     .source = vulkan_source,
     .images = vulkan_images,

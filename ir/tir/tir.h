@@ -124,6 +124,7 @@ typedef enum {
 #undef MATH
     MATH_COUNT
 } MathFn;
+#define MATH_BIT(fn) (UINT32_C(1) << (fn)) /* of a set of them */
 
 typedef struct {
     const Buffer     *buffer;
@@ -466,6 +467,11 @@ struct Func {
     bool             exported;
     bool             any_cpu; /* runs before the CPU was asked what it has */
 };
+
+/* lacking.c: what of a prim, or of a function first, code of the target cannot have ("exp of f64",
+ * "f64"); NULL: it has all of it, or there is no target. */
+const char *prim_lacking(Ctx *c, const Target *t, const Prim *p);
+const char *func_lacking(Ctx *c, const Target *t, const Func *f);
 
 /* A value of constant data: bytes (text with its final 0 is one, too), the address of a symbol
  * (NULL: no address), or a number, which may be the size of a record. */

@@ -21,7 +21,8 @@
  * resize): they would be computed as often.  Concatenations stand alone, or stay outside if
  * plan_views made them views; reshape, squeeze and expand_dims stay outside too (sink_views has
  * them behind what may join a product).  Where kernels of the target have so many tensors at most,
- * no group has more.
+ * no group has more.  What a device's code cannot have is in no group with what it can: it will be
+ * the host's (keep_on_host).
  *
  * What widens 8-bit integers (qnn.dequantize) or 16-bit floats (cast) to f32 is not the last call
  * of a kernel if the next one can begin with it, as less bytes are stored then; each reader has a
@@ -42,6 +43,7 @@ typedef struct Node {
     const Expr *e;
     uint32_t    order;  /* in post order */
     bool        groups; /* an operator call that may become part of a kernel */
+    bool        lacks;  /* the device's code cannot have it */
     FusionKind  kind;
     GraphScope *scope;
     VEC(struct Node *) users;
@@ -127,7 +129,28 @@ static Map *primitive_nodes(Ctx *c, ExprList list)
     return inside;
 }
 
-static void make_nodes(Fuse *f, const Expr *func)
+/* Casts between a call that the device lacks and narrower numbers go with it, so that these are
+ * copied: those that it alone reads, and those that alone read it. */
+static void mark_casts(Fuse *f)
+{
+    for (uint32_t i = 0; i < f->list.n; i++) {
+        Node *n = &f->nodes[i], *from;
+        bool  all = n->users.n && !n->escapes;
+
+        if (!n->groups || !call_is(n->e, "cast"))
+            continue;
+        from = node_of(f, call_arg(n->e, 0));
+        if (n->e->type->dtype.bits < call_arg(n->e, 0)->type->dtype.bits) {
+            n->lacks = n->lacks || (from->lacks && from->users.n == 1 && !from->escapes);
+            continue;
+        }
+        for (uint32_t k = 0; k < n->users.n; k++)
+            all = all && n->users.at[k]->lacks;
+        n->lacks = n->lacks || all;
+    }
+}
+
+static bool make_nodes(Fuse *f, const Expr *func)
 {
     Ctx *c = f->c;
     Map *info = map_new(c->scratch), *primitive;
@@ -149,6 +172,8 @@ static void make_nodes(Fuse *f, const Expr *func)
         n->kind = n->group_kind = n->groups ? kind_of(c, e) : FUSE_OPAQUE;
         n->anchor = n->kind > FUSE_INJECTIVE ? n : NULL;
         n->escapes = e == func_body(func);
+        if (n->groups && !call_lacking(c, e, &n->lacks))
+            return false;
         map_put(f->index, PTR_KEY(e), n);
     }
     for (uint32_t i = 0; i < f->list.n; i++) {
@@ -163,6 +188,8 @@ static void make_nodes(Fuse *f, const Expr *func)
                 n->escapes = true;
         }
     }
+    mark_casts(f);
+    return true;
 }
 
 static Node *dom_join(Node *a, Node *b)
@@ -332,6 +359,8 @@ static bool path_fits(const Fuse *f, Node *n, FusionKind g, const NodeVec *path)
     for (uint32_t i = 0; i < path->n; i++) {
         Node *p = path->at[i];
 
+        if (p->lacks != n->lacks)
+            return false;
         if (g == FUSE_OUT_FUSABLE   ? !fits_heavy(f, n, p)
             : g == FUSE_COMM_REDUCE ? !fits_reduction(f, find(n)->anchor->e, find(n), p)
                                     : !fits_light(n, g, p))
@@ -427,11 +456,6 @@ typedef struct {
     Map *inside; /* node of the old graph to the node within the function */
 } Build;
 
-static bool is_inline_scalar(const Expr *e)
-{
-    return e->kind == EXPR_CONST && e->u.constant->type->n == 0;
-}
-
 /* An operand from outside the group: a parameter, or the scalar itself. */
 static const Expr *outside(Fuse *f, Build *b, const Expr *kid)
 {
@@ -514,7 +538,8 @@ static const Expr *fuse_func(Ctx *c, const Expr *func)
 
     if (func->u.func.primitive)
         return func;
-    make_nodes(&f, func);
+    if (!make_nodes(&f, func))
+        return NULL;
     find_dominators(&f);
     make_groups(&f);
     f.members = arena_array(c->scratch, f.list.n + 1, sizeof *f.members);

@@ -86,6 +86,16 @@ bool is_map(const Expr *e);
 /* A call of bind_dims, which is none, too. */
 bool is_bind(const Expr *e);
 
+/* A call of a primitive function; the same as a kernel of the CPU that drives the device. */
+bool        is_kernel(const Expr *e);
+const Expr *kernel_on_host(Ctx *c, const Expr *call);
+/* A number that a kernel has in its formula, not as a parameter. */
+bool is_inline_scalar(const Expr *e);
+/* keep_on_host.c: does the target's device lack something, or what a kernel of this call alone
+ * would need?  The second is false after an error. */
+bool target_lacks_some(const Target *t);
+bool call_lacking(Ctx *c, const Expr *call, bool *lacks);
+
 /* A function that calls itself once, at its end: a loop (docs/design/flow.md). */
 typedef struct {
     const Expr *cond, *again, *end; /* again: the call at the end of a round */

@@ -158,6 +158,27 @@ bool is_bind(const Expr *e)
     return call_is(e, "bind_dims");
 }
 
+bool is_kernel(const Expr *e)
+{
+    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_FUNC && e->kids[0]->u.func.primitive;
+}
+
+const Expr *kernel_on_host(Ctx *c, const Expr *call)
+{
+    const Expr  *f = call->kids[0];
+    FuncData     data = f->u.func;
+    const Expr **kids = DUP_ARRAY(c->scratch, call->kids, call->nkids);
+
+    data.host = true;
+    kids[0] = expr_func(c, func_nparams(f), f->kids, func_body(f), data, f->loc);
+    return kids[0] ? expr_with_kids(c, call, kids) : NULL;
+}
+
+bool is_inline_scalar(const Expr *e)
+{
+    return e->kind == EXPR_CONST && e->u.constant->type->n == 0;
+}
+
 static bool calls(const Expr *e, const char *name)
 {
     return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;

@@ -24,6 +24,14 @@ static const char *last_name(const Copies *x, const char *name, bool device)
     return device ? intern_printf(x->c->strings, "%s.0", name) : name;
 }
 
+/* Bits are copied, so a device without f64 copies whole numbers. */
+static DType cell_of(const Copies *x, DType dtype, bool device)
+{
+    const DType t = dtype_cell(dtype);
+
+    return device && x->p->kernels->target->no_f64 && dtype_eq(t, DT_F64) ? DT_I64 : t;
+}
+
 static const Func *add_copy(Copies *x, const char *name, uint32_t nparams, const Param *params,
                             const Stmt *body, bool device)
 {
@@ -73,7 +81,7 @@ static const Prim *elsewhere(Ctx *c, const Buffer *a, const Buffer *b)
 const Func *copy_kernel(Copies *x, DType dtype, const Idx *n, bool unless_there, bool device)
 {
     Ctx        *c = x->c;
-    DType       t = dtype_cell(dtype);
+    DType       t = cell_of(x, dtype, device);
     const char *name =
         intern_printf(c->strings, "%s.%s.%s%lld", unless_there ? "state" : "copy", dtype_text(c, t),
                       idx_is_const(n, NULL) ? "" : "upto", (long long)n->hi);
@@ -101,7 +109,7 @@ const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *sli
                           bool device)
 {
     Ctx        *c = x->c;
-    DType       t = dtype_cell(dtype);
+    DType       t = cell_of(x, dtype, device);
     bool        fixed = idx_is_const(slices, NULL) && idx_is_const(n, NULL);
     const char *name = intern_printf(c->strings, "update.%s.%s.%s%lldx%lld", dtype_text(c, t),
                                      dtype_text(c, position), fixed ? "" : "upto",

@@ -145,6 +145,19 @@ static const Target *call_target(const Kernels *k, const Expr *call)
     return runs_here(call) && k->target && k->target->host ? k->target->host : k->target;
 }
 
+/* A device lacks what the kernel needs, and the pass that looks for such was left out. */
+static bool is_lacking(Ctx *c, const Func *f, const Target *t, const TeFunc *te)
+{
+    const char *what = t && t->host ? func_lacking(c, t, f) : NULL;
+
+    if (!what)
+        return false;
+    error_at(c, E_CODEGEN, te->loc, "%.*s has no %s, which kernel '%s' needs",
+             (int)strcspn(t->text, ","), t->text, what, te->name);
+    diag_hint(c->diags, "the pass keep_on_host gives it to the CPU that drives the device");
+    return true;
+}
+
 Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *dims)
 {
     Ctx          *c = k->c;
@@ -157,7 +170,9 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *di
 
     if (!te)
         return NULL;
-    const Func        *first = te_lower(c, te, target);
+    const Func *first = te_lower(c, te, target);
+    if (is_lacking(c, first, target, te))
+        return NULL;
     const TakenLayout *taken = in_place ? NULL : map_get(k->layouts, call->id);
     Sha256             h = func_hash(c, first);
     *dims = dims_of(c, first);

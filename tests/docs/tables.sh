@@ -36,8 +36,8 @@ understood() {
             echo "docs/ir/tir.md: no row for '$mark' on a $on, set by '$step'"
     done <"$work/rows"
 
-    sed -n -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\), *\(HAS_[A-Z]*\|0\))$/| `\1` | \2 KiB | \3 | \4 |/p' \
-        backends/common/models.def >"$work/rows"
+    sed -n -e 's/^MODEL("\([a-z_]*\)", *\([0-9]*\), *\([0-9]*\), *\([0-9]*\), *\([A-Z0-9_| ]*\))$/| `\1` | \2 KiB | \3 | \4 | \5 |/p' \
+        backends/common/models.def | sed 's/| [^|]*HAS_F64[^|]* |$/| yes |/; t; s/| [^|]* |$/| no |/' >"$work/rows"
     understood backends/common/models.def MODEL
     while read -r row; do
         grep -qF "$row" docs/opencl.md || echo "docs/opencl.md: no row '$row'"

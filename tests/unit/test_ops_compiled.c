@@ -38,23 +38,6 @@ static bool                flush;     /* subnormal operands and results are 0 (o
 static bool                few;       /* of what passes for CPUs make, the first case */
 static uint32_t            ran, refused;
 
-/* What a target's language has no functions for. */
-static const struct {
-    const char *target, *op;
-    uint32_t    number;
-} lacking[] = {
-    {"vulkan", "power", 2 /* of i64, through f64 */}, {"nvptx", "power", 2}, {"rocm", "power", 2}};
-
-static bool is_lacking(const Case *k)
-{
-    for (size_t i = 0; i < COUNT(lacking); i++)
-        if (!strncmp(target, lacking[i].target, strcspn(target, " ")) &&
-            k->number == lacking[i].number &&
-            strstr(k->file, arena_printf(k->c->arena, "/%s.case", lacking[i].op)))
-            return true;
-    return false;
-}
-
 /* ---- LLVM's GPUs ----------------------------------------------------------------------------------- */
 
 static const struct {
@@ -266,15 +249,6 @@ static bool run_model(const Case *k, const Halves *h, const tvmcc_model_info *in
     return ok;
 }
 
-/* A language without f64 says so. */
-static bool no_such_type(const Case *k)
-{
-    StrBuf s = strbuf(k->c->scratch);
-
-    diag_print(k->diags, DIAG_TEXT, &s);
-    return device && s.n && strstr(s.at, " has no type f64");
-}
-
 /* The case with all operands in the model but one. */
 static Case with_constants(const Case *k, uint32_t left)
 {
@@ -326,8 +300,7 @@ static void compile_and_run(const Case *k, const Halves *h)
         !(j = x.backend->jit_load(c, x.plan->target, object))) {
         if (halves && diag_count(k->diags) && diag_at(k->diags, 0).id == E_TYPE)
             refused++;
-        else if (!no_such_type(k) && (!is_lacking(k) || diag_count(k->diags) != 1 ||
-                                      diag_at(k->diags, 0).id != E_CODEGEN))
+        else
             failed(k, target, "does not compile");
         return;
     }
