@@ -1,7 +1,7 @@
 #!/bin/sh
 # mixed.sh <tvmcc> <work> <target>: models of which some kernels are the device's and some those of the CPU that drives it,
 # against the same models on the CPU alone: chosen by cost, and as Relay text says; branches, loops that hand on values of
-# either side, parts of one memory, memory that is overwritten; as a shared library and for several targets.
+# either side, parts of one memory, memory that is overwritten; f64 where the device has none; as a shared library and for several targets.
 tvmcc=$1 work=$2/mixed_$3 target=$3
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
 export POCL_CACHE_DIR="$work/pocl" MESA_SHADER_CACHE_DIR="$work/mesa"
@@ -46,11 +46,28 @@ fn @rounds(%i: Tensor[(), i32], %s: Tensor[(8), f32], %t: Tensor[(8), f32], %x: 
 }
 fn @main(%x: Tensor[(8), f32]) { @rounds(0, %x, %x, %x) }
 RELAY
+cat >doubles.relay <<'RELAY'
+fn @rounds(%i: Tensor[(), i32], %s: Tensor[(8), f64], %t: Tensor[(5, 8), f64], %x: Tensor[(8), f32])
+    -> (Tensor[(8), f64], Tensor[(5, 8), f64]) {
+  if less(%i, 5) {
+    %0 = add(multiply(%s, cast(0.5, dtype=f64)), cast(nn.relu(%x), dtype=f64));
+    @rounds(add(%i, 1), %0, update_slice(%t, exp(%0), %i), %x)
+  } else {
+    (%s, %t)
+  }
+}
+fn @main(%x: Tensor[(8), f32], %c: Tensor[(), bool]) {
+  %0 = cast(%x, dtype=f64);
+  %1 = @rounds(0, %0, broadcast_to(reshape(%0, newshape=[1, 8]), shape=[5, 8]), %x);
+  (%1.0, %1.1, nn.relu(%x), if %c { %0 } else { %1.0 })
+}
+RELAY
 
 sorts=-fno-pass=network # a sort is one thread's on a device
-for model in chosen sides loop; do
-    pass=-fno-pass=plan_devices # the text says it
+for model in chosen sides loop doubles; do
+    pass=-fno-pass=plan_devices target=$3 # the text says it
     [ $model = chosen ] && pass=$sorts
+    [ $model = doubles ] && pass=-O0 target="$3 -supports_float64=0"
     "$tvmcc" run $model.relay --fill-mode=random -mcpu=x86-64 --outputs $model.npz >log 2>&1 || bad $model
     if ! "$tvmcc" run $model.relay --fill-mode=random --target="$target" $pass --expect $model.npz >log 2>&1; then
         grep -q "cannot run: no " log && { echo "SKIP (no device)"; exit 77; }
@@ -61,6 +78,7 @@ for model in chosen sides loop; do
     grep -q "^here " plan || bad "$model: nothing is the host's"
     grep -q " launch @" plan || bad "$model: nothing is the device's"
 done
+target=$3
 "$tvmcc" compile chosen.relay --target="$target" $sorts --emit=so -o libchosen.so || exit 1
 "$tvmcc" run ./libchosen.so --fill-mode=random --expect chosen.npz >log 2>&1 || bad "a shared library"
 "$tvmcc" profile ./libchosen.so --repeat 1 >log 2>&1 || bad "profile"

@@ -315,19 +315,12 @@ static void check_network(const char *text, const Way *way)
 
 static const Way *way_of_case;
 
-/* Vulkan has no power of i64. */
-static bool is_lacking(const Case *k)
-{
-    return strstr(k->file, "/power.case") && k->number == 2 && diag_count(k->diags) == 1 &&
-           diag_at(k->diags, 0).id == E_CODEGEN;
-}
-
 static void check_case(const Case *k)
 {
     const char *wrong = check_module(k->c, k->m, way_of_case);
 
     check_count++;
-    if (wrong && !is_lacking(k))
+    if (wrong)
         failed(k, way_of_case->level ? "-O3" : "-O0", wrong);
 }
 
