@@ -134,7 +134,7 @@ typedef struct {
 } VarData;
 typedef struct {
     bool        primitive; /* the result of fuse_ops: becomes one kernel */
-    bool        host;      /* ... of the CPU that drives the device (plan_devices) */
+    bool        host;      /* ... of the CPU that drives the device (keep_on_host, plan_devices) */
     const Type *ret;       /* annotation, or NULL */
     const char *compiler;  /* NULL: ours */
 } FuncData;
