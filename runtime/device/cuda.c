@@ -250,10 +250,11 @@ static void cu_free(void *self, void *memory)
 /* Part of the staging memory; NULL: there is no room. */
 static char *stage(Cuda *cu, size_t bytes)
 {
-    char *at = cu->staging + cu->staged;
+    char *at;
 
     if (!cu->staging || bytes > STAGING_BYTES - cu->staged)
         return NULL;
+    at = cu->staging + cu->staged;
     cu->staged += (bytes + 63) / 64 * 64; /* STAGING_BYTES is a multiple */
     return at;
 }
