@@ -94,7 +94,7 @@ bool device_rounds_fit(const Machine *m, const DeviceRounds *z, int64_t rows, in
 {
     return rows * z->cells * z->bytes + rows * z->tables <= m->shared_bytes &&
            rows * threads <= (rows > 1 ? limit_gpu_tile_threads(m) : m->block_threads) &&
-           (rows == 1 || rows / 2 < (z->together ? z->together : z->rows));
+           (rows == 1 || (!z->open && rows / 2 < (z->together ? z->together : z->rows)));
 }
 
 double device_search_cycles(const Machine *m, double cells, double steps, double bytes)

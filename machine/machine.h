@@ -507,7 +507,8 @@ DeviceRounds device_doubling(int64_t rows, int64_t cells, int64_t rounds, int64_
 /* Threads of a row, as many as it has cells, half as many (i = 1), a quarter ..; -1: too many,
  * 0: no more. */
 int64_t device_rounds_threads(const Machine *m, const DeviceRounds *z, int64_t i);
-/* A block may have so many rows, of so many threads each. */
+/* A block may have so many rows, of so many threads each; where a run decides how many there are,
+ * one. */
 bool device_rounds_fit(const Machine *m, const DeviceRounds *z, int64_t rows, int64_t threads);
 /* Cycles of the device's cores with these; the least of all, INFINITY: no block has a row. */
 double device_rounds_cycles(const Machine *m, const DeviceRounds *z, int64_t rows, int64_t threads);

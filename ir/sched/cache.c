@@ -316,29 +316,64 @@ const Func *step_cache_write(Work *w)
 
 /* ---- scopes --------------------------------------------------------------------------------------- */
 
+/* Whether all accesses to a tensor have one index in a dimension. */
+typedef struct {
+    const Buffer *t;
+    uint32_t      d;
+    IdxSubst     *bound; /* the block's iterators are what its loops say */
+    const Idx    *at;
+    bool          other;
+} OneCell;
+
+static void see_cell(OneCell *o, const Idx *const *index)
+{
+    const Idx *x = idx_subst(o->bound, index[o->d]);
+
+    o->other = o->other || (o->at && o->at != x);
+    o->at = x;
+}
+
+static bool see_store(void *user, const Stmt *s)
+{
+    OneCell *o = user;
+
+    if (s->kind == STMT_STORE && s->u.store.buffer == o->t)
+        see_cell(o, s->u.store.index);
+    return true;
+}
+
+static void see_load(void *user, const Prim *p)
+{
+    OneCell *o = user;
+
+    if (p->kind == PRIM_LOAD && p->u.load.buffer == o->t)
+        see_cell(o, p->u.load.index);
+}
+
+/* Loads inside indices, too. */
+static void see_index(void *user, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        if (x->t[i].atom->kind == ATOM_LOAD)
+            prim_visit(x->t[i].atom->load,
+                       &(TirVisit){.user = user, .prim = see_load, .idx = see_index});
+}
+
 /* All blocks have that dimension's index in common: one cell is left of it (pass compact). */
 static bool has_one_cell(Work *w, const Buffer *t, uint32_t d)
 {
-    Sites      all = blocks_in(w, NO_SITE);
-    const Idx *at = NULL;
+    Sites   all = blocks_in(w, NO_SITE);
+    OneCell o = {.t = t, .d = d};
 
-    for (uint32_t i = 0; i < all.n; i++) {
+    for (uint32_t i = 0; i < all.n && !o.other; i++) {
         const Stmt *s = stmt_at(w, all.at[i]);
-        Access      a = access_of(s, t);
-        IdxSubst   *bound = subst_new(w->c->arith, w->c->scratch);
 
-        bind_iters(s, bound);
-        for (int stores = 0; stores < 2; stores++) {
-            const Idx *x;
-            if (!(stores ? a.stores : a.loads))
-                continue;
-            x = idx_subst(bound, (stores ? a.store : a.load)[d]);
-            if (a.in_index || !a.same_load || (at && x != at))
-                return false;
-            at = x;
-        }
+        o.bound = subst_new(w->c->arith, w->c->scratch);
+        bind_iters(s, o.bound);
+        stmt_visit(s,
+                   &(TirVisit){.user = &o, .enter = see_store, .prim = see_load, .idx = see_index});
     }
-    return at != NULL;
+    return o.at && !o.other;
 }
 
 const Func *step_set_scope(Work *w)

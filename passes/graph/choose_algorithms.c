@@ -13,6 +13,7 @@
  * walk, and the evaluation of the transforms. */
 #include "passes/graph/choose_algorithms.h"
 
+#include <math.h>
 #include <string.h>
 
 #define none NULL
@@ -32,6 +33,16 @@ const char *algorithm_of(const Expr *call)
             return *(const char *const *)(const void *)((const char *)call->u.attrs +
                                                         r->fields[i].offset);
     return NULL;
+}
+
+double algorithm_cycles(Ctx *c, const Expr *call)
+{
+    const char *name = algorithm_of(call);
+
+    for (size_t i = 0; name && i < COUNT(algorithms); i++)
+        if (call_is(call, algorithms[i].op) && !strcmp(algorithms[i].name, name))
+            return algorithms[i].time(c, call, &algorithms[i]);
+    return NAN;
 }
 
 static const Expr *with_attribute(Ctx *c, const Expr *call, const char *name, const char *value)

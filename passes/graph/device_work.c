@@ -15,11 +15,18 @@
 #include <math.h>
 #include <string.h>
 
+/* A sort or a running sum by rounds, whose algorithm says what it takes; "direct" is one thread's.
+ */
+static const char *rounds_of(const Expr *call)
+{
+    return call_op(call)->fusion == FUSE_OPAQUE ? algorithm_of(call) : NULL;
+}
+
 /* A rule for its class knows how to divide it among threads, by the algorithm that was chosen. */
 static bool has_rule(const Target *t, const Expr *call)
 {
     const Op   *op = call_op(call);
-    const char *algorithm = op->fusion == FUSE_OPAQUE ? algorithm_of(call) : NULL;
+    const char *algorithm = rounds_of(call);
 
     if (algorithm && !strcmp(algorithm, "direct"))
         return false;
@@ -127,6 +134,8 @@ static bool without_rule(Ctx *c, const ExprList *list)
 bool device_work(Ctx *c, const Expr *primitive, DeviceWork *w)
 {
     ExprList      list = expr_post_order(c, func_body(primitive));
+    bool          divided, steps = false;
+    DeviceWork    parts = {.device = w->device, .cpu = w->cpu};
     const TeFunc *te;
 
     w->on_device = placed_device_start_ns(w->device);
@@ -144,12 +153,21 @@ bool device_work(Ctx *c, const Expr *primitive, DeviceWork *w)
             one.cells = fmax(one.cells, type_cells_most(call_arg(e, k)->type, &one.bytes));
         one.macs = op->macs ? (double)op->macs(e) : 0;
         w->on_cpu += placed_cpu_ns(w->cpu, &one);
-        w->on_device += placed_device_ns(w->device, &one);
+        double cycles = rounds_of(e) && has_rule(c->target, e) ? algorithm_cycles(c, e) : NAN;
+        steps = steps || !isnan(cycles);
+        w->on_device +=
+            isnan(cycles) ? placed_device_ns(w->device, &one) : cycles / w->device->device_ghz;
     }
-    if (!without_rule(c, &list))
+    divided = !without_rule(c, &list);
+    if (divided && !steps)
         return true;
     if (!(te = te_of_func(c, primitive, NULL, false, "kernel")))
         return false;
-    parts_of(te_lower(c, te, c->target)->body, false, w);
+    parts_of(te_lower(c, te, c->target)->body, false, &parts);
+    w->on_cpu += parts.on_cpu;
+    if (divided)
+        return true;
+    w->on_device += parts.on_device;
+    w->sequential = parts.sequential;
     return true;
 }
