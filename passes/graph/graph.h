@@ -54,7 +54,8 @@ bool     is_float(const Expr *e);
 uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 /* What a call's attribute `algorithm` says (choose_algorithms.c); NULL: it has none. */
 const char *algorithm_of(const Expr *call);
-/* Cycles of a core, or of the device, that a typed call takes by its algorithm; NAN: it has none. */
+/* Cycles of a core, or of the device, that a typed call takes by its algorithm; NAN: it has none.
+ */
 double algorithm_cycles(Ctx *c, const Expr *call);
 /* reshape, squeeze, expand_dims: another type for the same bytes. */
 bool is_view(const Expr *e);
