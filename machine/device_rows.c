@@ -9,6 +9,7 @@
  * a function is a dozen instructions one after the other, and none of the next cell's begins before
  * (machine code for sm_90). */
 enum { ACCESS = 3, STEP = 8, KEPT = 32, CALL = 12, CALL_WAIT = 60, LINE = 4, REGISTERS = 32 };
+enum { EXCHANGE = 28 }; /* cycles of a step of a sum by the threads of a warp */
 
 /* ---- all stages in a launch ----------------------------------------------------------------------- */
 
@@ -37,8 +38,12 @@ static double rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads
                     (ACCESS * (reads + 1) / lanes + (double)r->work + CALL * (double)r->calls);
     double moved = cells * (number * reads + (double)r->stored) / m->unit_rate / cores;
 
-    /* Partial sums of a quarter of the threads are added up by some, then by all of them. */
+    /* Partial sums of a quarter of the threads are added up by some, then by all of them; those of
+     * a warp by exchanges between its threads, then a number a warp by all. */
     double parts = threads > 1 ? 2 * sqrt((double)threads) * STEP + 3 * DEVICE_MEET : 0;
+    if (threads > 1 && r->warp)
+        parts = log2((double)r->warp) * EXCHANGE +
+                (threads > r->warp ? (double)(threads / r->warp) * STEP + 2 * DEVICE_MEET : 0);
     double chain = each * (STEP * stages + CALL_WAIT * (double)r->calls) +
                    (reads + 1) * m->unit_wait + stages * parts;
     moved = fmax(moved, device_memory_cycles(m, cells * ((double)r->bytes + (double)r->stored)));

@@ -474,6 +474,7 @@ typedef struct {
     int64_t beside; /* rows whose numbers lie side by side; 1: there are none */
     bool    along;  /* a row's cells lie side by side, not those of neighbouring rows */
     bool    single; /* it is one row, of results without dimensions */
+    int64_t warp;   /* threads that combine partial sums by an instruction; 0: in shared memory */
     struct {
         int64_t rows, cells;
     } open; /* of these, how many a run decides, at most; 0: none */

@@ -284,6 +284,12 @@ static void print_matrix_op(Clike *x, const MatrixOp *op)
     x->d->matrix_op(x->out, row, of, op, text);
 }
 
+/* Not a value, but a call that is told where its result goes. */
+static bool is_call(const Intrin *row)
+{
+    return (row->warp && !row->lanes) || !row->sums;
+}
+
 static void print_store(Clike *x, const StoreData *d)
 {
     const char     *name = clike_buffer(x, d->buffer);
@@ -294,7 +300,7 @@ static void print_store(Clike *x, const StoreData *d)
         print_matrix_op(x, op);
         return;
     }
-    if (d->value->kind == PRIM_INTRIN && (d->value->u.intrin->warp || !d->value->u.intrin->sums)) {
+    if (d->value->kind == PRIM_INTRIN && is_call(d->value->u.intrin)) {
         print_call(x, d);
         if (d->value->u.intrin->group)
             note_sums(x, d->buffer);

@@ -147,20 +147,26 @@ const char *clike_group(Ctx *c, const Intrin *row, uint32_t units)
 
 const char *clike_instruction(Ctx *c, const Intrin *row)
 {
+    if (row->lanes)
+        return intern_printf(c->strings, "%s_%s", row->text, dtype_text(c, row->result.dtype));
     if (row->warp || !row->sums)
         return row->text;
     return intern_printf(c->strings, "%s_%s_%s", row->text, dtype_text(c, row->operand[0].dtype),
                          dtype_text(c, row->operand[1].dtype));
 }
 
-/* dot4_u8_i8(*(const unsigned *)&b0[4*i0], *(const unsigned *)&b1[i0], sum) */
+/* dot4_u8_i8(*(const unsigned *)&b0[4*i0], *(const unsigned *)&b1[i0], sum), warp32_sum_f32(part,
+ * sum) */
 void clike_sum(Clike *x, const Prim *p, StrBuf *s)
 {
     uint32_t n = p->nkids - 1;
 
     str_printf(s, "%s(", clike_instruction(x->c, p->u.intrin));
     for (uint32_t i = 0; i < n; i++) {
-        access(x, p->kids[i]->u.load.buffer, p->kids[i]->u.load.index[0], DT_U32, s);
+        if (p->u.intrin->lanes)
+            clike_prim(x, p->kids[i], s);
+        else
+            access(x, p->kids[i]->u.load.buffer, p->kids[i]->u.load.index[0], DT_U32, s);
         str_add(s, ", ");
     }
     clike_prim(x, p->kids[n], s);

@@ -81,6 +81,17 @@ static const char wgmma[] =
     "#else\n#define shared_fence()\n#define products_await(n) group_await(n)\n"
     "#define sums_known(c, n)\n#endif\n";
 
+/* Threads combine what they have with what others have whose number differs in one bit; all get the
+ * same where `a` and `b` may change places, else the first thread's is everyone's. */
+#define COMBINED(name, t, result, all)                                                 \
+    "static __device__ inline " t " combine_" name "(" t " a, " t " b)\n{\n"           \
+    "    return " result ";\n}\n"                                                      \
+    "static __device__ inline " t " " name "(" t " own, " t " held)\n{\n"              \
+    "    for (int i = 16; i > 0; i /= 2)\n"                                            \
+    "        own = combine_" name "(own, __shfl_xor_sync(0xffffffffu, own, i));\n" all \
+    "    return combine_" name "(held, own);\n}\n"
+#define FIRST "    own = __shfl_sync(0xffffffffu, own, 0);\n"
+
 static const char *const text[INTRIN_COUNT] = {
     [INTRIN_MMA_F16] = MMA("mma_f16", "float", "f", "m16n8k16.row.col.f32.f16.f16.f32"),
     [INTRIN_MMA_BF16] = MMA("mma_bf16", "float", "f", "m16n8k16.row.col.f32.bf16.bf16.f32"),
@@ -99,6 +110,16 @@ static const char *const text[INTRIN_COUNT] = {
     [INTRIN_COPY_U8] = copy,
     [INTRIN_LDMATRIX4] = ldmatrix4,
     [INTRIN_LDMATRIX2] = ldmatrix2,
+    [INTRIN_WARP32_SUM] = COMBINED("warp32_sum_f32", "float", "a + b", ""),
+    [INTRIN_WARP32_SUM_I32] =
+        COMBINED("warp32_sum_i32", "int", "(int)((unsigned)a + (unsigned)b)", ""),
+    [INTRIN_WARP32_MAX] =
+        COMBINED("warp32_max_f32", "float",
+                 "b > a || b != b || (b == a && __float_as_int(a) < 0) ? b : a", ""),
+    [INTRIN_WARP32_MIN] =
+        COMBINED("warp32_min_f32", "float",
+                 "b < a || b != b || (b == a && __float_as_int(b) < 0) ? b : a", ""),
+    [INTRIN_WARP32_MAXNUM] = COMBINED("warp32_maxnum_f32", "float", "a < b ? b : a", FIRST),
     [INTRIN_WGMMA_F16] = wgmma,
     [INTRIN_WGMMA_BF16] = wgmma,
 };
@@ -142,5 +163,8 @@ const char *cuda_instruction(IntrinId id)
 
 uint32_t cuda_first(IntrinId id)
 {
-    return strncmp(intrin_text(id), "dot4", 4) ? 80 : 61;
+    enum { DOT = 61, WARP = 80 };
+    const bool early = !strncmp(intrin_text(id), "dot4", 4) || !strncmp(intrin_text(id), "warp", 4);
+
+    return early ? DOT : WARP;
 }

@@ -427,7 +427,7 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
         return refuse(w, "'%s' starts its sum, or has a condition, inside", s->u.block.name) !=
                NULL;
     store = stmt_subst(w->c, store, bound);
-    fits = row->warp
+    fits = row->warp && !row->lanes
                ? warp_match(w->c, text, &thread[AXIS_THREAD_X], n, loops, &store->u.store, &warp)
                : intrin_match(w->c, text, n, loops, &store->u.store, &m);
     if (!fits)

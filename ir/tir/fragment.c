@@ -66,6 +66,8 @@ static const WarpLayout layouts[] = {
          {{{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 1}}},
           {{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 1}}},
           {{{BY_Y, 1, 16}, {OWN, 1, 1}}, {{BY_X, 1, 2}, {OWN, 1, 8}}}}},
+    [LAYOUT_LANES32] = {.x = 32, .y = 1},
+    [LAYOUT_LANES64] = {.x = 64, .y = 1},
 };
 
 const WarpLayout *warp_layout(LayoutId id)
@@ -187,7 +189,9 @@ static void multiply(const Intrin *row, uint8_t (*const *kid)[WARP_PART], uint8_
 
 void warp_compute(const Intrin *row, uint8_t (*const *kid)[WARP_PART], uint8_t (*out)[WARP_PART])
 {
-    if (row->sums)
+    if (row->lanes)
+        lanes_compute(row, kid, out);
+    else if (row->sums)
         multiply(row, kid, out);
     else
         gather_rows(row, kid[0], out);

@@ -19,12 +19,13 @@ struct Intrins {
 
 static const struct {
     const char *text, *te;
-    bool        warp, group;
+    bool        warp, group, lanes;
     LayoutId    layout;
 } rows[INTRIN_COUNT] = {
-#define INTRIN(id, text, te) {text, te, false, false, 0},
-#define WARP(id, text, layout, te) {text, te, true, false, LAYOUT_##layout},
-#define GROUP(id, text, te) {text, te, true, true, LAYOUT_NVIDIA},
+#define INTRIN(id, text, te) {text, te, false, false, false, 0},
+#define WARP(id, text, layout, te) {text, te, true, false, false, LAYOUT_##layout},
+#define GROUP(id, text, te) {text, te, true, true, false, LAYOUT_NVIDIA},
+#define LANES(id, text, layout, te) {text, te, true, false, true, LAYOUT_##layout},
 #include "ir/tir/intrin.def"
 #undef INTRIN
 };
@@ -104,6 +105,7 @@ static void describe(Ctx *c, IntrinId id, Intrin *row)
                     .sums = t->kind == TENSOR_REDUCE,
                     .warp = rows[id].warp ? warp_layout(rows[id].layout) : NULL,
                     .group = rows[id].group,
+                    .lanes = rows[id].lanes,
                     .naxis = t->naxis,
                     .nreduce = t->nreduce,
                     .step = t->body};
@@ -185,7 +187,7 @@ const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *ope
         const Intrin *row = has_text(id, text) ? intrin_of(c, (IntrinId)id) : NULL;
         bool          fits = row && n <= row->n;
 
-        for (uint32_t i = 0; fits && !row->warp && i < n; i++)
+        for (uint32_t i = 0; fits && (!row->warp || row->lanes) && i < n; i++)
             fits = same_element(operand[i], row->operand[i].dtype);
         if (fits)
             return row;
@@ -229,6 +231,16 @@ static bool warp_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
            kids[n - 1]->dtype.lanes == warp_pieces(row->warp, MATRIX_C);
 }
 
+/* A thread's cell, and what its result held. */
+static bool lanes_fit(const Intrin *row, uint32_t n, const Prim *const *kids)
+{
+    bool fits = n == row->n;
+
+    for (uint32_t i = 0; fits && i < n; i++)
+        fits = dtype_eq(kids[i]->dtype, row->operand[i].dtype);
+    return fits;
+}
+
 /* Where both sides begin in shared memory, 16 bytes of them; numbers of so many units. */
 static bool group_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
 {
@@ -247,6 +259,8 @@ bool intrin_fits(const Intrin *row, uint32_t n, const Prim *const *kids)
 {
     if (row->group)
         return group_fits(row, n, kids);
+    if (row->lanes)
+        return lanes_fit(row, n, kids);
     if (row->warp)
         return warp_fits(row, n, kids);
 
@@ -270,9 +284,10 @@ const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids)
     if (!intrin_fits(row, row->n, kids))
         BUG("operands of %s", row->text);
     p.dtype = dtype_lanes(row->result.dtype,
-                          (uint16_t)(row->group  ? kids[row->n - 1]->dtype.lanes
-                                     : row->warp ? row->result.cells / warp_threads(row->warp)
-                                                 : row->result.cells * units_of(row, kids)));
+                          (uint16_t)(row->lanes   ? 1
+                                     : row->group ? kids[row->n - 1]->dtype.lanes
+                                     : row->warp  ? row->result.cells / warp_threads(row->warp)
+                                                  : row->result.cells * units_of(row, kids)));
     return prim_node(c, &p);
 }
 

@@ -28,6 +28,7 @@ struct Intrin {
     /* All threads of a warp compute it together, each with such parts; NULL: one does alone. */
     const struct WarpLayout *warp;
     bool                     group; /* .. of four warps */
+    bool                     lanes; /* .. each has a cell of the operand and the result (lanes.c) */
     uint32_t    naxis, nreduce;     /* the result's axes, and behind them those of the sum */
     int64_t     extent[INTRIN_AXES];
     const Prim *step; /* the value of a cell, of a sum after one step */
@@ -88,7 +89,9 @@ typedef enum {
     LAYOUT_RDNA3,
     LAYOUT_RDNA4,
     LAYOUT_SIMDGROUP,
-    LAYOUT_COOPERATIVE
+    LAYOUT_COOPERATIVE,
+    LAYOUT_LANES32, /* no matrices: threads alone */
+    LAYOUT_LANES64
 } LayoutId;
 
 const WarpLayout *warp_layout(LayoutId id);
@@ -143,6 +146,12 @@ int64_t group_cell(DType t, int64_t at);
 /* The nest, which is one with a row of GROUP, as an instruction; NULL: operands do not lie so. */
 const Stmt *group_stmt(Ctx *c, const WarpMatch *m, const StoreData *store);
 
+/* ---- lanes.c: reductions among the threads of a warp ---------------------------------------------- */
+
+/* What all threads get for the cells that they give: kid[0][t] is thread t's, kid[1][t] what its
+ * result held before. */
+void lanes_compute(const Intrin *row, uint8_t (*const *kid)[WARP_PART], uint8_t (*out)[WARP_PART]);
+
 /* ---- intrin_match.c ------------------------------------------------------------------------------ */
 
 /* A nest that computes a row: what the instruction reads, and where its result goes.  Operands are
@@ -164,5 +173,7 @@ bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *con
 bool intrin_step(Ctx *c, const LoadData *l, const Atom *var, int64_t *cells);
 /* The nest as one store. */
 const Stmt *intrin_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store);
+/* ... of a row with lanes, by thread x of the warp. */
+const Stmt *lanes_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store, const Idx *x);
 
 #endif

@@ -73,7 +73,8 @@ bool intrin_step(Ctx *c, const LoadData *l, const Atom *var, int64_t *cells)
     return cells_by(c, l, var, cells, &small);
 }
 
-/* Where a box's cells lie: one after the other, or (*apart) near each other along its axes. */
+/* Where a box's cells lie: one after the other, or (*apart) near each other along its axes.  Of
+ * cells that threads give, one each, anywhere. */
 static bool lies_well(const Match *x, const IntrinBox *box, const LoadData *l, bool *apart)
 {
     const Intrin *row = x->m->row;
@@ -81,6 +82,8 @@ static bool lies_well(const Match *x, const IntrinBox *box, const LoadData *l, b
     bool          small;
 
     *apart = false;
+    if (row->lanes && box->cells > 1)
+        return true;
     for (uint32_t i = 0; i < axes_of(row); i++) {
         if (!cells_by(x->c, l, x->m->var[i], &by, &small) || (by && !box->by[i]))
             return false;
@@ -274,7 +277,7 @@ bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *con
             out->where = where;
             x.store = &copied;
         }
-        if (!out->row->warp && nloops == axes_of(out->row) &&
+        if ((!out->row->warp || out->row->lanes) && nloops == axes_of(out->row) &&
             dtype_eq(store->buffer->dtype, out->row->result.dtype) &&
             match_loops(&x, nloops, loops, 0) && stores_well(&x))
             return true;
@@ -329,4 +332,17 @@ const Stmt *intrin_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store)
         kid[k] = operand_of(c, m, k);
     return stmt_storev(c, store->buffer, indices_at(c, m, store->n, store->index, first),
                        prim_intrin(c, m->row, kid), NULL);
+}
+
+const Stmt *lanes_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store, const Idx *x)
+{
+    const LoadData *l = &m->operand[0]->u.load;
+    IdxSubst       *sub = subst_new(c->arith, c->scratch);
+    const Idx     **at = NEW_ARRAY(c->scratch, const Idx *, l->n + 1);
+
+    subst_bind(sub, m->var[0], idx_add(c->arith, m->lo[0], x));
+    for (uint32_t i = 0; i < l->n; i++)
+        at[i] = idx_subst(sub, l->index[i]);
+    const Prim *kid[2] = {prim_load(c, l->buffer, at), m->operand[1]};
+    return stmt_store(c, store->buffer, store->index, prim_intrin(c, m->row, kid));
 }

@@ -38,9 +38,8 @@ typedef struct {
     const Idx  *axis[AXIS_COUNT];
     AtomSet    *uneven;     /* variables that differ among the threads of a block */
     VEC(const Atom *) open; /* variables of loops around what is walked, the same for all threads */
-    LoopData  threads[3];   /* their numbers as loops */
-    IdxSubst *numbers;      /* in place of the loops that are bound to them */
-    bool      failed;
+    Threads threads;
+    bool    failed;
 } Sync;
 
 /* ---- what a statement touches -------------------------------------------------------------------- */
@@ -63,7 +62,7 @@ static Touch touch_of(const Sync *x, const Buffer *b, const Idx *const *index, b
     const Idx **at = NEW_ARRAY(x->c->arena, const Idx *, b->ndim + 1);
 
     for (uint32_t d = 0; d < b->ndim; d++)
-        at[d] = idx_subst(x->numbers, index[d]);
+        at[d] = idx_subst(x->threads.numbers, index[d]);
     return (Touch){b, at, cell_number(x->c, b, at), NULL, read, !read, together};
 }
 
@@ -236,8 +235,8 @@ static bool cell_a_thread(const Sync *x, const Touch *t)
     uint32_t  axes = 0;
     int64_t   e = 0;
 
-    for (uint32_t i = 0; i < COUNT(x->threads); i++) {
-        const LoopData *l = &x->threads[i];
+    for (uint32_t i = 0; i < COUNT(x->threads.loop); i++) {
+        const LoopData *l = &x->threads.loop[i];
         bool            used = false;
         for (uint32_t d = 0; d < t->buffer->ndim; d++)
             used = used || (l->var && idx_uses(t->index[d], l->var));
@@ -461,27 +460,6 @@ static const Stmt *walk(Sync *x, const Stmt *s, Touches *before)
     return s;
 }
 
-/* Loops that are bound to one axis are one loop here. */
-static bool note_number(void *user, const Stmt *s)
-{
-    Sync           *x = user;
-    const LoopData *l = &s->u.loop;
-    int64_t         n;
-
-    if (s->kind != STMT_FOR || l->bind < AXIS_THREAD_X || !idx_is_const(x->axis[l->bind], &n))
-        return true;
-    LoopData *all = &x->threads[l->bind - AXIS_THREAD_X];
-    if (!all->var) {
-        *all = (LoopData){.var = atom_var(x->c->arith, l->var->name, 0, n - 1),
-                          .lo = idx_const(x->c->arith, 0),
-                          .extent = x->axis[l->bind],
-                          .bind = l->bind};
-        atomset_add(x->uneven, all->var);
-    }
-    subst_bind(x->numbers, l->var, idx_add(x->c->arith, l->lo, idx_atom(x->c->arith, all->var)));
-    return true;
-}
-
 static const Func *sync_func(Ctx *c, void *user, const Func *f)
 {
     Sync    x = {.c = c, .f = f, .uneven = atomset_new(c->arena)};
@@ -491,8 +469,10 @@ static const Func *sync_func(Ctx *c, void *user, const Func *f)
     if (f->kind != FUNC_DEVICE)
         return f;
     func_axes(c, f, x.axis);
-    x.numbers = subst_new(c->arith, c->arena);
-    stmt_visit(f->body, &(TirVisit){&x, note_number, NULL, NULL, NULL});
+    x.threads = threads_of(c, f);
+    for (uint32_t i = 0; i < COUNT(x.threads.loop); i++)
+        if (x.threads.loop[i].var)
+            atomset_add(x.uneven, x.threads.loop[i].var);
     const Stmt *body = walk(&x, f->body, &none);
     return x.failed ? NULL : body == f->body ? f : func_with_body(c, f, body);
 }

@@ -61,3 +61,40 @@ const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, const Idx *total, co
     Pred inside = pred_and(A, c->arena, PRED_TRUE, idx_addc(A, idx_sub(A, total, at), -1));
     return stmt_if(c, pred_prim(c, inside), in, NULL);
 }
+
+/* ---- threads of a block -------------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx       *c;
+    const Idx *axis[AXIS_COUNT];
+    Threads    threads;
+} Numbers;
+
+/* Loops that are bound to one axis are one loop here. */
+static bool note_number(void *user, const Stmt *s)
+{
+    Numbers        *x = user;
+    const LoopData *l = &s->u.loop;
+    int64_t         n;
+
+    if (s->kind != STMT_FOR || l->bind < AXIS_THREAD_X || !idx_is_const(x->axis[l->bind], &n))
+        return true;
+    LoopData *all = &x->threads.loop[l->bind - AXIS_THREAD_X];
+    if (!all->var)
+        *all = (LoopData){.var = atom_var(x->c->arith, l->var->name, 0, n - 1),
+                          .lo = idx_const(x->c->arith, 0),
+                          .extent = x->axis[l->bind],
+                          .bind = l->bind};
+    subst_bind(x->threads.numbers, l->var,
+               idx_add(x->c->arith, l->lo, idx_atom(x->c->arith, all->var)));
+    return true;
+}
+
+Threads threads_of(Ctx *c, const Func *f)
+{
+    Numbers x = {.c = c, .threads.numbers = subst_new(c->arith, c->arena)};
+
+    func_axes(c, f, x.axis);
+    stmt_visit(f->body, &(TirVisit){&x, note_number, NULL, NULL, NULL});
+    return x.threads;
+}

@@ -14,6 +14,14 @@ const Stmt *spatial_chain(Ctx *c, const Stmt *s, const Idx **total);
 const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, const Idx *total, const Idx *at,
                      bool guard);
 
+/* The threads of a device function's block: a loop for each axis that has a constant number of them
+ * (var NULL: it has not), and its variable in place of those of all loops that are bound to it. */
+typedef struct {
+    LoopData  loop[3];
+    IdxSubst *numbers;
+} Threads;
+Threads threads_of(Ctx *c, const Func *f);
+
 /* own_cells.c: the index, whose number of a cell is `flat` (NULL: not known), is another one in
  * every combination of rounds of these loops. */
 bool own_cells(Ctx *c, uint32_t ndim, const Idx *const *index, const Idx *flat, uint32_t nloops,

@@ -494,7 +494,7 @@ static const Stmt *intrin_loops(Ctx *c, const Around *in, LoopData loop, const S
     loop.intrin = NULL;
     for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = s->kids[0])
         loops[n++] = &s->u.loop;
-    if (s->kind == STMT_STORE && intrin_match(c, text, n, loops, &s->u.store, &m))
+    if (s->kind == STMT_STORE && intrin_match(c, text, n, loops, &s->u.store, &m) && !m.row->lanes)
         return intrin_stmt(c, &m, &s->u.store);
     if (s->kind == STMT_STORE && warp_match(c, text, in->thread, n, loops, &s->u.store, &warp) &&
         (out = warp_stmt(c, &warp, &s->u.store)))

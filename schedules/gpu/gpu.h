@@ -109,7 +109,11 @@ typedef struct {
     int64_t     threads, lanes; /* of a row; numbers side by side of each */
     const char *at, *beside;    /* loops over blocks, over rows side by side in there; NULL: none */
     const char *words;          /* the sum of four products of bytes, or NULL */
+    int64_t     warp;           /* threads of a line; 0: all of them are one */
+    const char *instruction;    /* by which they combine what they have; NULL: in shared memory */
 } ThreadSum;
+/* The loop's rounds are the threads of a block, a line of them for each warp; 0: one line. */
+void bind_threads(Sched *s, const char *loop, int64_t threads, int64_t warp);
 /* In how many levels, each a nest of its own in front; 0: refused. */
 uint32_t reduce_by_threads(Sched *s, const ThreadSum *t);
 
@@ -135,6 +139,7 @@ typedef struct {
     double          cells;    /* and what threads with several cells take, or NAN: given */
     RowsForm        form;
     int64_t         threads; /* together: of a row; 1: a thread has a row */
+    int64_t         warp;    /* .. of them, that combine their sums by an instruction; 0: none */
     DeviceReduction by;      /* apart */
 } RowsPlan;
 /* The block's launches; true: so is what follows, a number a row (NULL: there is none). */

@@ -7,6 +7,13 @@
  *     cache_write sum.rf reg at sum.t;  bind sum.t threadIdx.x
  *     split sum.sum.t by 16 -> ..;  rfactor ..   .. 16 sums of 16 of them, then the sum of those
  *
+ * Where the threads of a warp have an instruction for it (ir/tir/lanes.c), they combine their
+ * partial sums by that, without shared memory, and all threads those of the warps:
+ *
+ *     split sum.rf.t by 32 -> w, l;  bind w threadIdx.y;  bind l threadIdx.x
+ *     split sum.sum.rf.t by 32 -> w, l;  rfactor w;  bind w threadIdx.y
+ *     tensorize l with @warp32_sum
+ *
  * Where the numbers of neighbouring rows lie side by side, not those of a row (sums of columns), a
  * block has several rows, and neighbouring threads have neighbouring ones:
  *
@@ -39,10 +46,11 @@ Loops iter_loops(const Sched *s, const char *block, uint32_t from, uint32_t to)
 
 /* A level of partial results. */
 typedef struct {
-    const char *of, *tensor; /* their block, their tensor */
-    int64_t     lanes;       /* numbers side by side of a thread */
-    const char *at, *beside; /* loops over blocks and over rows side by side in there, or NULL */
-    uint32_t    copy;        /* the first of the latter that no level has taken */
+    const char *of, *tensor;   /* their block, their tensor */
+    int64_t     lanes;         /* numbers side by side of a thread */
+    int64_t     threads, warp; /* of a row, of a line of them (0: all) */
+    const char *at, *beside;   /* loops over blocks and over rows side by side in there, or NULL */
+    uint32_t    copy;          /* the first of the latter that no level has taken */
 } Partials;
 
 /* `<of>.o` rounds of each of `<of>.t` threads, which have `<of>.v` numbers in each. */
@@ -54,6 +62,17 @@ static void split_threads(Sched *s, const char *of, const char *loop, int64_t th
         loop = arena_printf(s->c->scratch, "%s.q", of);
     }
     step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.t", loop, (long long)threads, of, of);
+}
+
+void bind_threads(Sched *s, const char *loop, int64_t threads, int64_t warp)
+{
+    if (!warp || threads == warp) {
+        step(s, "bind %%%s threadIdx.x", loop);
+        return;
+    }
+    step(s, "split %%%s by %lld -> %%%s.w, %%%s.l", loop, (long long)warp, loop, loop);
+    step(s, "bind %%%s.w threadIdx.y", loop);
+    step(s, "bind %%%s.l threadIdx.x", loop);
 }
 
 /* A partial result for each thread, in memory that the block's threads share; false: refused. */
@@ -75,7 +94,7 @@ static bool share_partials(Sched *s, const Partials *l)
         step(s, "bind %%%s#%u threadIdx.x", l->beside, l->copy);
     } else {
         step(s, "cache_write %s reg at %%%s.t", of, of);
-        step(s, "bind %%%s.t threadIdx.x", of);
+        bind_threads(s, arena_printf(s->c->scratch, "%s.t", of), l->threads, l->warp);
     }
     if (l->lanes > 1)
         step(s, "unroll %%%s.v", of);
@@ -99,6 +118,24 @@ static uint32_t parts_of(const Sched *s, const char *block)
     return k;
 }
 
+/* The partial results of the loop's rounds, which are threads, by the instruction of their warps.
+ */
+static uint32_t combine_warps(Sched *s, const Partials *l, const char *loop, const ThreadSum *t)
+{
+    if (t->threads == t->warp) {
+        step(s, "tensorize %%%s with @%s", loop, t->instruction);
+        return 1;
+    }
+    step(s, "split %%%s by %lld -> %%%s.w, %%%s.l", loop, (long long)t->warp, l->of, l->of);
+    if (!try_step(s, "rfactor %%%s.w", l->of))
+        return 1;
+    step(s, "set_scope %%%s shared", l->tensor);
+    step(s, "cache_write %s reg at %%%s.w", l->of, l->of);
+    step(s, "bind %%%s.w threadIdx.y", l->of);
+    step(s, "tensorize %%%s.l with @%s", l->of, t->instruction);
+    return 2;
+}
+
 uint32_t reduce_by_threads(Sched *s, const ThreadSum *t)
 {
     Machine  m = machine_of(s->target);
@@ -107,6 +144,8 @@ uint32_t reduce_by_threads(Sched *s, const ThreadSum *t)
     Partials l = {.of = part_name(s, t->block, first),
                   .tensor = part_name(s, t->tensor, own),
                   .lanes = t->lanes,
+                  .threads = t->threads,
+                  .warp = t->warp,
                   .at = t->at,
                   .beside = t->beside};
 
@@ -127,6 +166,8 @@ uint32_t reduce_by_threads(Sched *s, const ThreadSum *t)
                    .at = t->at,
                    .beside = t->beside,
                    .copy = 1};
+    if (t->instruction)
+        return combine_warps(s, &l, loop, t);
     split_threads(s, l.of, loop, some, 1);
     return share_partials(s, &l) ? 2 : 1;
 }

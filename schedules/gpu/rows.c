@@ -14,6 +14,7 @@
  * short, or so many that every thread has one, are a thread's each, summed in the formula's order.
  * Rows whose numbers lie apart, and few long ones, have launches of their own for each reduction
  * (reduce.c).  A product with a single row is such a reduction, too (product.c). */
+#include "ir/tir/intrin.h"
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -22,18 +23,32 @@
 /* Rounds of the last stage that are written out; parts of a row. */
 enum { MOST_ROUNDS = 4, MOST_PARTS = 1024 };
 
+static double cycles_by(const Machine *m, DeviceRows size, int64_t threads, int64_t warp)
+{
+    if (warp && threads % warp)
+        return NAN;
+    size.warp = warp;
+    return device_rows_cycles(m, &size, threads);
+}
+
+/* By the better way to combine what so many threads have. */
+static double cycles_of(const Machine *m, const DeviceRows *size, int64_t threads)
+{
+    return fmin(cycles_by(m, *size, threads, 0), cycles_by(m, *size, threads, size->warp));
+}
+
 /* Threads of a row, where one launch has all stages. */
 static Candidates thread_candidates(Sched *s, const Machine *m, const DeviceRows *size)
 {
     const int64_t runs = size->cells / size->lanes, most = limit_gpu_tile_threads(m);
     Candidates    k = candidates(s);
 
-    candidate(&k, 1, 0, device_rows_cycles(m, size, 1));
+    candidate(&k, 1, 0, cycles_by(m, *size, 1, 0));
     for (int64_t n = limit_gpu_least_threads(m); n <= most && n <= runs; n *= 2) {
         const int64_t more = n + n / 2; /* .. where they are a whole part of the row */
-        candidate(&k, n, 0, device_rows_cycles(m, size, n));
+        candidate(&k, n, 0, cycles_of(m, size, n));
         if (n > limit_gpu_least_threads(m) && more <= most && runs % more == 0)
-            candidate(&k, more, 0, device_rows_cycles(m, size, more));
+            candidate(&k, more, 0, cycles_of(m, size, more));
     }
     return k;
 }
@@ -84,6 +99,19 @@ static Candidates block_candidates(Sched *s, const Machine *m, const RowsPlan *p
     return k;
 }
 
+/* How the threads of a row combine what they have. */
+static void decide_warp(Sched *s, const Machine *m, RowsPlan *p)
+{
+    Candidates by = candidates(s);
+
+    p->warp = 0;
+    if (p->threads < 2 || !p->size.warp || p->threads % p->size.warp)
+        return;
+    candidate(&by, 0, 0, cycles_by(m, p->size, p->threads, 0));
+    candidate(&by, p->size.warp, 0, cycles_by(m, p->size, p->threads, p->size.warp));
+    p->warp = pick_factor(s, "warp", &by);
+}
+
 static void decide_rows(Sched *s, void *plan)
 {
     static const char *const forms[] = {"together", "apart", "cells"};
@@ -112,6 +140,7 @@ static void decide_rows(Sched *s, void *plan)
         p->by.parts = pick_factor(s, "parts", &parts);
     } else if (p->form == ROWS_TOGETHER) {
         p->threads = pick_factor(s, "threads", &threads);
+        decide_warp(s, &m, p);
     }
 }
 
@@ -337,6 +366,35 @@ static int64_t lanes_of(const Sched *s, const char *const *names, uint32_t n, co
     return z->along && z->cells / lanes >= limit_gpu_least_threads(&m) ? lanes : 1;
 }
 
+/* The instruction by which the threads of a warp combine what the block does; NULL: there is none.
+ */
+static const char *combination(const Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block), *store = b->kids[b->nkids - 1];
+    const Prim *v = store->u.store.value;
+    const DType t = store->u.store.buffer->dtype;
+    const char *by = v->kind == PRIM_ADD      ? "sum"
+                     : v->kind == PRIM_MAX    ? "max"
+                     : v->kind == PRIM_MIN    ? "min"
+                     : v->kind == PRIM_SELECT ? "maxnum" /* comb_apply */
+                                              : NULL;
+
+    if (!by || s->target->warp < 2)
+        return NULL;
+    const char   *text = intern_printf(s->c->strings, "warp%u_%s", s->target->warp, by);
+    const Intrin *row = intrin_find(s->c, text, 1, &t);
+    return row && s->target->intrin_ops[row->id] ? text : NULL;
+}
+
+/* Threads of a warp, if they combine all sums by instructions; 0: they do not. */
+static int64_t combining(const Sched *s, const char *const *names, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (block_of(s, names[i])->nreduce && !combination(s, names[i]))
+            return 0;
+    return s->target->warp;
+}
+
 /* The loop counts words, whose four bytes are %kd. */
 static void count_words(Sched *s, Loops *k)
 {
@@ -349,6 +407,7 @@ static void divide_sum(Sched *s, const char *block, const char *tensor, const Ro
 {
     const BlockData *b = block_of(s, block);
     Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
+    const char      *instruction = combination(s, block);
 
     loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
     if (k.n && p->words)
@@ -359,7 +418,9 @@ static void divide_sum(Sched *s, const char *block, const char *tensor, const Ro
                                           .loop = k.at[0],
                                           .threads = p->threads,
                                           .lanes = p->words ? 1 : p->size.lanes,
-                                          .words = p->words});
+                                          .words = p->words,
+                                          .warp = p->warp,
+                                          .instruction = p->warp ? instruction : NULL});
 }
 
 /* The cells of the last block, whose loops are one, by threads: each has some side by side, and
@@ -374,7 +435,7 @@ static void divide_cells(Sched *s, const char *loop, const RowsPlan *p)
     }
     step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", loop, (long long)p->threads);
     step(s, lanes > 1 ? "reorder %%jt, %%jo, %%jv" : "reorder %%jt, %%jo");
-    step(s, "bind %%jt threadIdx.x");
+    bind_threads(s, "jt", p->threads, p->warp);
     if (lanes > 1)
         step(s, "unroll %%jv");
     if (lanes > 1 && !p->size.open.cells && p->size.cells % each == 0 &&
@@ -398,12 +459,15 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
         divide_cells(s, cells.at[0], p);
     }
     bind_blocks(s, rows, "row");
-    if (sums) /* all threads have the result before they store it */
-        step(s, "cache_write %s reg at %%%s", last, rows->at[0]);
     for (uint32_t i = 0; i < n; i++) {
+        /* All threads have the result before they store it; an instruction's is a thread's. */
+        const bool  apart = (sums && i + 1 == n) || p->threads == p->warp;
         const char *reg = arena_printf(s->c->scratch, "%s.reg", names[i]);
-        if (block_of(s, names[i])->nreduce)
-            divide_sum(s, names[i], sums && i + 1 == n ? reg : names[i], p);
+        if (!block_of(s, names[i])->nreduce)
+            continue;
+        if (apart)
+            step(s, "cache_write %s reg at %%%s", names[i], rows->at[0]);
+        divide_sum(s, names[i], apart ? reg : names[i], p);
     }
 }
 
@@ -513,6 +577,7 @@ void sched_gpu_row_of(Sched *s, const char *words, double cells)
         p.size.cells /= WORD;
         p.size.bytes *= WORD;
     }
+    p.size.warp = combining(s, names, n);
     sched_decide(s, decide_rows, &p);
     switch (p.form) {
     case ROWS_TOGETHER: all_together(s, names, n, &outer, &p); break;

@@ -44,8 +44,9 @@ const Intrin *gpu_instruction(Ctx *c, const Target *target, DType rows, DType co
 {
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
         const Intrin *row = intrin_of(c, (IntrinId)id);
-        if (row->warp && row->sums && row->group == group && target->intrin_ops[id] &&
-            dtype_eq(row->operand[0].dtype, rows) && dtype_eq(row->operand[1].dtype, columns))
+        if (row->warp && !row->lanes && row->sums && row->group == group &&
+            target->intrin_ops[id] && dtype_eq(row->operand[0].dtype, rows) &&
+            dtype_eq(row->operand[1].dtype, columns))
             return row;
     }
     return NULL;

@@ -3,6 +3,7 @@
  *
  *   missing barrier     each barrier in turn is taken out
  *   divergent barrier   .. is for the first of its threads only
+ *   divergent warp      the last thread does not come to what those of its warp combine
  *   wrong swizzle       neighbouring cells of what is copied to shared memory change places
  *   stale stage         of the stages of a shared tile that of another round is read
  *   early               what is copied past the registers is waited for a round later
@@ -14,14 +15,16 @@
 #include "tests/unit/check.h"
 #include "tests/unit/launches.h"
 
+#include "ir/tir/intrin.h"
 #include "passes/tir/util.h"
 
-typedef enum { MISSING, DIVERGENT, SWIZZLE, STALE, EARLY, SUMS, OVERFLOW, HALO } Fault;
+typedef enum { MISSING, DIVERGENT, PARTED, SWIZZLE, STALE, EARLY, SUMS, OVERFLOW, HALO } Fault;
 
 static const struct {
     const char *name, *message; /* a part of the error; NULL: other numbers will do */
 } faults[] = {{"missing barrier", "no barrier between them"},
               {"divergent barrier", "a barrier that only some threads of the block come to"},
+              {"divergent warp", "which only some threads of a warp come to"},
               {"wrong swizzle", NULL},
               {"stale stage", NULL},
               {"early", "that a copy is on its way to"},
@@ -46,6 +49,8 @@ static const struct {
     {"cuda -arch=sm_90a", "tests/backends/four_warps.machine",
      "fn @main(%x: Tensor[(64, 320), f32], %w: Tensor[(16, 320), f32]) { nn.dense(%x, %w) }\n"},
     {NULL, NULL, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
+    /* .. whose sums warps combine */
+    {"cuda", NULL, "fn @main(%x: Tensor[(3, 300), f32]) { nn.softmax(%x) }\n"},
     {NULL, NULL,
      "fn @main(%q: Tensor[(1, 24, 16), f32], %k: Tensor[(1, 70, 16), f32]) {\n"
      "  nn.attention(%q, %k, %k, chunk=32)\n}\n"},
@@ -201,6 +206,11 @@ static const Stmt *plant(Ctx *c, void *user, const Stmt *was, const Stmt *now)
         return stmt_await(c, (AwaitData){now->u.await.groups + 1, now->u.await.products});
     if (p->fault == MISSING && now->kind == STMT_BARRIER && here(p))
         return stmt_seq(c, 0, NULL);
+    if (p->fault == PARTED && now->kind == STMT_FOR && is_warp_store(now->kids[0]) && here(p)) {
+        LoopData less = now->u.loop;
+        less.extent = idx_addc(c->arith, less.extent, -1);
+        return stmt_for(c, less, now->kids[0], now->loc);
+    }
     if (p->fault == DIVERGENT && now->kind == STMT_FOR && now->u.loop.bind == AXIS_THREAD_X) {
         p->loop = &now->u.loop;
         return stmt_map(c, now, &(TirMap){.user = p, .stmt = only_first});

@@ -186,6 +186,28 @@ MOCK_TOGETHER void warp_ldmatrix2(unsigned *r, const void *row)
     warp_ldmatrix(r, row, 2);
 }
 
+// What another thread of the warp has.
+template <unsigned warp, class T> MOCK_TOGETHER T mock_shuffle(T own, unsigned from)
+{
+    T other;
+
+    if (from >= warp)
+        __builtin_trap();
+    __builtin_memcpy(mock_words[mock_number], &own, sizeof own);
+    mock_meet(warp, "shuffle");
+    __builtin_memcpy(&other, mock_words[mock_number - mock_number % warp + from], sizeof other);
+    mock_meet(warp, "shuffle");
+    return other;
+}
+template <class T> MOCK_TOGETHER T __shfl_xor_sync(unsigned mask, T own, int with)
+{
+    return mask == ~0u ? mock_shuffle<32>(own, mock_number % 32 ^ with) : (__builtin_trap(), own);
+}
+template <class T> MOCK_TOGETHER T __shfl_sync(unsigned mask, T own, int from)
+{
+    return mask == ~0u ? mock_shuffle<32>(own, from) : (__builtin_trap(), own);
+}
+
 // Thread 4*y + x: words 0..3 are a's rows y and y + 8, then the same of the second half of the sum;
 // 4, 5 b's column.
 template <class A, class B, class C>

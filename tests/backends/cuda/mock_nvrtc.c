@@ -81,7 +81,7 @@ static char *with_entries(const char *text, int arch)
             name = strchr(name, ')') + 2;
         }
         fprintf(f, "MOCK_KERNEL(%.*s, %d, %d)\n", (int)strcspn(name, "("), name, threads,
-                strstr(text, "__syncthreads") != NULL);
+                strstr(text, "__syncthreads") || strstr(text, "__shfl_"));
     }
     fclose(f);
     return out;

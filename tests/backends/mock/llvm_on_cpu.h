@@ -78,7 +78,26 @@ DOT(u8_i8)
 DOT(i8_u8)
 DOT(i8_i8)
 
+#define EXCHANGE(type, function, name)                                                    \
+    extern "C" type mock_##function##_##type(unsigned mask, type own, int at,             \
+                                             int last) __asm__(name);                     \
+    extern "C" type mock_##function##_##type(unsigned mask, type own, int at, int last)   \
+    {                                                                                     \
+        return last == 31 ? __##function##_sync(mask, own, at) : (__builtin_trap(), own); \
+    }
+EXCHANGE(float, shfl_xor, "mock_nvvm.shfl.sync.bfly.f32")
+EXCHANGE(float, shfl, "mock_nvvm.shfl.sync.idx.f32")
+EXCHANGE(int, shfl_xor, "mock_nvvm.shfl.sync.bfly.i32")
+EXCHANGE(int, shfl, "mock_nvvm.shfl.sync.idx.i32")
+
 #include "amd_on_cpu.h"
+
+// From the thread whose number is a quarter of `at`.
+extern "C" int mock_bpermute(int at, int own) __asm__("mock_amdgcn.ds.bpermute");
+extern "C" int mock_bpermute(int at, int own)
+{
+    return mock_shuffle<MOCK_WAVE>(own, (unsigned)at / 4);
+}
 
 // Of AMD's GPUs; nothing asks for the largest number in the place of one that is too large.
 extern "C" int mock_sdot4(unsigned a, unsigned b, int c, bool) __asm__("mock_amdgcn.sdot4");

@@ -167,6 +167,7 @@ static void add_entry(FILE *out, const char *text)
                *name = at ? at + strlen("_kernel void @") : "";
     int n = (int)strcspn(name, "("), params = 0, depth = 0;
 
+    fprintf(out, "#define MOCK_WAVE %d\n", strstr(text, "\"target-cpu\"=\"gfx9") ? 64 : 32);
     fprintf(out, "#include \"%s/llvm_on_cpu.h\"\nextern \"C\" void %.*s(", MOCK_FOLDER, n, name);
     for (at = name + n; *at; at++) {
         depth += (*at == '(') - (*at == ')');
@@ -177,7 +178,7 @@ static void add_entry(FILE *out, const char *text)
     }
     fprintf(out, ");\nMOCK_KERNEL(%.*s, %d, %d)\n", n, name, threads_of(text),
             strstr(text, "barrier") || strstr(text, "mma.") || strstr(text, "mfma.") ||
-                strstr(text, "ldmatrix"));
+                strstr(text, "ldmatrix") || strstr(text, "shfl.") || strstr(text, "bpermute"));
 }
 
 static char *printed(void (*print)(FILE *, const char *), const char *text)
