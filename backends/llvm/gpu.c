@@ -46,14 +46,17 @@ void gpu_functions(Ctx *c, Target *t, Arch arch)
 {
     const char *gpu;
     uint32_t    caps = ~0u;
+    bool        halves = false; /* a warp is two steps, whose threads exchange nothing */
 
     t->has_round = t->has_sqrt = t->no_libm = true;
-    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++)
+    for (uint32_t i = 0; (gpu = device_arch(c, t, i)); i++) {
         caps &= gpu_caps(arch, gpu); /* one text for all */
+        halves = halves || (arch == ARCH_AMDGPU && amd_gpu(gpu)->warp < t->warp);
+    }
     set_intrin_ops(t, arch, caps);
     for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
         const Intrin *row = intrin_of(c, (IntrinId)id);
-        if (row->warp && t->warp != warp_threads(row->warp))
+        if (row->warp && (t->warp != warp_threads(row->warp) || (row->lanes && halves)))
             t->intrin_ops[id] = 0;
     }
 }

@@ -167,7 +167,7 @@ static void add_entry(FILE *out, const char *text)
                *name = at ? at + strlen("_kernel void @") : "";
     int n = (int)strcspn(name, "("), params = 0, depth = 0;
 
-    fprintf(out, "#define MOCK_WAVE %d\n", strstr(text, "\"target-cpu\"=\"gfx9") ? 64 : 32);
+    fprintf(out, "#define MOCK_WAVE %d\n", strstr(text, "+wavefrontsize64") ? 64 : 32);
     fprintf(out, "#include \"%s/llvm_on_cpu.h\"\nextern \"C\" void %.*s(", MOCK_FOLDER, n, name);
     for (at = name + n; *at; at++) {
         depth += (*at == '(') - (*at == ')');
