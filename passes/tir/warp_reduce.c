@@ -18,17 +18,18 @@
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
-/* What all accesses of a shared buffer have in common. */
+/* What all accesses of a buffer have in common. */
 typedef struct {
+    bool              seen;
     const Idx *const *index; /* of one cell, over the numbers of the threads; NULL: of several */
-    const Buffer     *now;   /* a thread's own; NULL: it stays shared */
+    const Buffer     *own;   /* in its place, of each thread; NULL: it stays as it is */
 } Cell;
 
 typedef struct {
     Ctx       *c;
     const Idx *axis[AXIS_COUNT];
     Threads    threads;
-    Map       *read; /* buffer id -> Cell of those that the instructions read */
+    Map       *read; /* id of a buffer that the instructions read -> Cell */
 } Reduce;
 
 static void find_load(void *user, const Prim *p)
@@ -92,7 +93,7 @@ static const Stmt *walk(Reduce *x, const Stmt *s, bool alike)
 static void see_cell(Reduce *x, const Buffer *b, const Idx *const *index, bool whole)
 {
     Cell       *cell = map_get(x->read, b->id);
-    bool        same = whole && cell && (cell->index || !cell->now);
+    bool        same = whole && cell && (cell->index || !cell->seen);
     const Idx **at = NEW_ARRAY(x->c->scratch, const Idx *, b->ndim + 1);
 
     if (!cell)
@@ -102,7 +103,7 @@ static void see_cell(Reduce *x, const Buffer *b, const Idx *const *index, bool w
         same = same && (!cell->index || cell->index[d] == at[d]);
     }
     cell->index = same ? at : NULL;
-    cell->now = b; /* it has been seen */
+    cell->seen = true;
 }
 
 static bool see_store(void *user, const Stmt *s)
@@ -144,7 +145,7 @@ static bool make_own(void *user, const Stmt *s)
     Buffer own = *s->u.buffer;
     own.scope = SCOPE_REG;
     own.ndim = 0;
-    cell->now = own.dtype.lanes == 1 && s->u.buffer->scope == SCOPE_SHARED && cell->index &&
+    cell->own = own.dtype.lanes == 1 && s->u.buffer->scope == SCOPE_SHARED && cell->index &&
                         is_own(x, s->u.buffer, cell->index)
                     ? buffer_copy(x->c, s->u.buffer, own)
                     : NULL;
@@ -155,7 +156,7 @@ static const Buffer *own_buffer(const Reduce *x, const Buffer *b)
 {
     const Cell *cell = map_get(x->read, b->id);
 
-    return cell ? cell->now : NULL;
+    return cell ? cell->own : NULL;
 }
 
 static const Prim *own_load(Ctx *c, void *user, const Prim *p)
