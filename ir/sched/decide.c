@@ -29,6 +29,15 @@ void usual(Candidates *k, int64_t a, int64_t b)
     k->usual = k->of.n;
 }
 
+double least_estimate(const Candidates *k)
+{
+    double least = INFINITY;
+
+    for (uint32_t i = 0; i < k->of.n; i++)
+        least = fmin(least, k->of.at[i].cycles);
+    return least;
+}
+
 /* Estimates that differ by rounding are equal: the first of them is taken. */
 static uint32_t quickest(const Candidates *k)
 {

@@ -138,6 +138,8 @@ void       candidate(Candidates *k, int64_t a, int64_t b, double cycles);
 /* This candidate, by a rule of thumb: where estimates leave out what decides.  It becomes one if it
  * is none. */
 void usual(Candidates *k, int64_t a, int64_t b);
+/* The least estimate of all candidates; INFINITY: there is none. */
+double least_estimate(const Candidates *k);
 
 /* Names are static text, each once in a rule. */
 int64_t          pick_factor(Sched *s, const char *name, const Candidates *k);

@@ -72,12 +72,13 @@ static int64_t doublings(int64_t n)
     return k;
 }
 
-static double network_cycles(const SortWork *w, int64_t chunk)
+static double network_cycles(const void *work, int64_t chunk)
 {
-    const RowWork *r = &w->of;
-    int64_t        key = sort_key_bytes(w->type);
-    SortRuns       runs = {.runs = r->n, .width = 1, .valid = r->n};
-    double         cycles = 0;
+    const SortWork *w = work;
+    const RowWork  *r = &w->of;
+    int64_t         key = sort_key_bytes(w->type);
+    SortRuns        runs = {.runs = r->n, .width = 1, .valid = r->n};
+    double          cycles = 0;
 
     while (runs.runs > 1) {
         SortRuns next = sort_next(&runs, w->k, chunk);
@@ -98,20 +99,27 @@ static double network_cycles(const SortWork *w, int64_t chunk)
     return cycles;
 }
 
+/* Cycles of all rows in chunks of so many cells. */
+typedef double ChunkCycles(const void *work, int64_t chunk);
+
 /* The best size of chunks; 0: all of a row. */
-static int64_t best_chunk(const SortWork *w, double *cycles)
+static int64_t best_chunk(const RowWork *r, ChunkCycles *of, const void *work, double *cycles)
 {
     int64_t chunk = 0;
     double  each;
 
-    *cycles = network_cycles(w, w->of.n);
-    for (int64_t n = limit_gpu_row_chunk(&w->of.m); n < w->of.n && n <= w->of.m.shared_bytes;
-         n *= 2)
-        if ((each = network_cycles(w, n)) < *cycles) {
+    *cycles = of(work, r->n);
+    for (int64_t n = limit_gpu_row_chunk(&r->m); n < r->n && n <= r->m.shared_bytes; n *= 2)
+        if ((each = of(work, n)) < *cycles) {
             *cycles = each;
             chunk = n;
         }
     return chunk;
+}
+
+static int64_t best_network(const SortWork *w, double *cycles)
+{
+    return best_chunk(&w->of, network_cycles, w, cycles);
 }
 
 double time_sort(Ctx *c, const Expr *call, const Algorithm *a)
@@ -132,7 +140,7 @@ double time_sort_network(Ctx *c, const Expr *call, const Algorithm *a)
     (void)a;
     if (!sort_work(c, call, &w) || !sort_suits_network(x, w.of.axis, idx_const(c->arith, w.k)))
         return NEVER;
-    best_chunk(&w, &cycles);
+    best_network(&w, &cycles);
     return fmin(cycles, NEVER);
 }
 
@@ -144,7 +152,7 @@ const Expr *make_sort_network(Ctx *c, const Expr *call, const Algorithm *a)
 
     if (!sort_work(c, call, &w))
         return NULL;
-    return set_chunk(c, e, best_chunk(&w, &cycles));
+    return set_chunk(c, e, best_network(&w, &cycles));
 }
 
 /* ---- running sums -------------------------------------------------------------------------------- */
@@ -188,18 +196,21 @@ static double doubling_cycles(const RowWork *r, int64_t n, int64_t chunk, int64_
            device_copy_cycles(&r->m, (double)(r->rows * 3 * bytes) * (double)n);
 }
 
+typedef struct {
+    const RowWork *rows;
+    int64_t        bytes;
+} SumWork;
+
+static double sums_cycles(const void *work, int64_t chunk)
+{
+    const SumWork *w = work;
+
+    return doubling_cycles(w->rows, w->rows->n, chunk, w->bytes);
+}
+
 static int64_t best_sums(const RowWork *r, int64_t bytes, double *cycles)
 {
-    int64_t chunk = 0;
-    double  each;
-
-    *cycles = doubling_cycles(r, r->n, r->n, bytes);
-    for (int64_t n = limit_gpu_row_chunk(&r->m); n < r->n && n <= r->m.shared_bytes; n *= 2)
-        if ((each = doubling_cycles(r, r->n, n, bytes)) < *cycles) {
-            *cycles = each;
-            chunk = n;
-        }
-    return chunk;
+    return best_chunk(r, sums_cycles, &(SumWork){r, bytes}, cycles);
 }
 
 double time_scan_doubling(Ctx *c, const Expr *call, const Algorithm *a)

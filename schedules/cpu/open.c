@@ -170,15 +170,6 @@ static Candidates open_tiles(Sched *s, const OpenPlan *p, uint32_t order)
     return tiles;
 }
 
-static double least_cycles(const Candidates *k)
-{
-    double least = INFINITY;
-
-    for (uint32_t i = 0; i < k->of.n; i++)
-        least = fmin(least, k->of.at[i].cycles);
-    return least;
-}
-
 static int64_t pick_line_block(Sched *s, const OpenPlan *p)
 {
     Machine    m = machine_of(s->target);
@@ -209,7 +200,7 @@ static void decide_open(Sched *s, void *plan)
 
     for (uint32_t o = ROWS_FIRST; o <= (ordered && p->z.o > 1 ? OUTPUTS_FIRST : ROWS_FIRST); o++) {
         tiles[o] = open_tiles(s, p, o);
-        candidate(&order, o, 0, least_cycles(&tiles[o]));
+        candidate(&order, o, 0, least_estimate(&tiles[o]));
     }
     p->order = ordered ? pick_order(s, "order", &order, conv_orders) : ROWS_FIRST;
     p->tile = pick_reg_tile(s, "tile", &tiles[p->order]);

@@ -67,15 +67,6 @@ static Candidates part_candidates(Sched *s, const Machine *m, const RowsPlan *p,
     return k;
 }
 
-static double least(const Candidates *k)
-{
-    double cycles = INFINITY;
-
-    for (uint32_t i = 0; i < k->of.n; i++)
-        cycles = fmin(cycles, k->of.at[i].cycles);
-    return cycles;
-}
-
 /* Rows of a block by threads of each, where reductions have launches of their own; of equal ones
  * those that move least, of many rows. */
 static Candidates block_candidates(Sched *s, const Machine *m, const RowsPlan *p)
@@ -94,7 +85,7 @@ static Candidates block_candidates(Sched *s, const Machine *m, const RowsPlan *p
                 continue;
             Candidates parts = part_candidates(s, m, p, by);
             if (parts.of.n)
-                candidate(&k, by.beside, by.threads, least(&parts));
+                candidate(&k, by.beside, by.threads, least_estimate(&parts));
         }
     return k;
 }
@@ -122,7 +113,7 @@ static void decide_rows(Sched *s, void *plan)
 
     if (p->together) {
         threads = thread_candidates(s, &m, &p->size);
-        candidate(&launches, ROWS_TOGETHER, 0, least(&threads));
+        candidate(&launches, ROWS_TOGETHER, 0, least_estimate(&threads));
     }
     if (!isnan(p->cells))
         candidate(&launches, ROWS_CELLS, 0, p->cells);
@@ -131,7 +122,7 @@ static void decide_rows(Sched *s, void *plan)
     if (p->apart)
         blocks = block_candidates(s, &m, p);
     if (blocks.of.n)
-        candidate(&launches, ROWS_APART, 0, least(&blocks));
+        candidate(&launches, ROWS_APART, 0, least_estimate(&blocks));
     p->form = pick_order(s, "launch", &launches, forms);
     if (p->form == ROWS_APART) {
         const Candidate *c = pick_tile(s, "block", &blocks);
