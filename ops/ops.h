@@ -102,6 +102,8 @@ typedef struct {
 } SortRuns;
 /* One step further, where the first k are wanted; the first is from n runs of a cell each. */
 SortRuns sort_next(const SortRuns *from, int64_t k, int64_t chunk);
+/* How often 1 is doubled until it is n or more: rounds of such sums, stages of a network. */
+int64_t doublings(int64_t n);
 /* Rows of numbers can be summed up by doubling. */
 bool scan_suits_doubling(const Type *x, uint32_t axis);
 

@@ -183,11 +183,9 @@ static const Tensor *doubled(const Sums *s, const Tensor *of, int64_t n, int64_t
 {
     Ctx     *c = s->c;
     Arith   *A = c->arith;
-    int64_t  chunks = ceil_div(n, chunk), rounds = 0;
+    int64_t  chunks = ceil_div(n, chunk), rounds = doublings(chunk);
     uint32_t rows = s->t->n - 1;
 
-    while ((int64_t)1 << rounds < chunk)
-        rounds++;
     Axes        outer = outer_axes(s, 1, &chunks, (const char *[]){"b"});
     Scan       *k = te_scan(c, outer, "t", idx_const(A, rounds));
     const Idx  *cells = idx_const(A, chunk), *b = outer.at[rows];
@@ -284,6 +282,15 @@ static const Tensor *by_doubling(const Sums *s, const Tensor *of, int64_t n, int
         return sums;
     next.step++;
     return joined(s, !of, n, chunk, sums, by_doubling(&next, whole, ceil_div(n, chunk), chunk));
+}
+
+int64_t doublings(int64_t n)
+{
+    int64_t k = 0;
+
+    while ((int64_t)1 << k < n)
+        k++;
+    return k;
 }
 
 bool scan_suits_doubling(const Type *x, uint32_t axis)

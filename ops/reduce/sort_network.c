@@ -182,16 +182,6 @@ static void define_results(const Network *w, Scan *k, const Idx *r, Axes own, co
 
 /* ---- networks ------------------------------------------------------------------------------------ */
 
-/* Stages of a network for n cells. */
-static int64_t stages_of(int64_t n)
-{
-    int64_t stages = 0;
-
-    while ((int64_t)1 << stages < n)
-        stages++;
-    return stages;
-}
-
 /* The stage of round u: how many have begun after the first one. */
 static const Prim *stage_of(const Network *w, int64_t stages, const Idx *u)
 {
@@ -310,7 +300,7 @@ static Runs sort_chunks(const Network *w, const Runs *from, SortRuns next)
 {
     Ctx    *c = w->c;
     Arith  *A = c->arith;
-    int64_t chunk = next.network, stages = stages_of(chunk), rounds = stages * (stages + 1) / 2;
+    int64_t chunk = next.network, stages = doublings(chunk), rounds = stages * (stages + 1) / 2;
     Runs    to = {.of = next};
     Scan   *k =
         te_scan(c, row_axes(w, 1, &to.of.runs, (const char *[]){"b"}), "t", idx_const(A, rounds));

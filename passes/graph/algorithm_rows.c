@@ -62,16 +62,6 @@ static bool sort_work(const Ctx *c, const Expr *call, SortWork *w)
     return true;
 }
 
-/* Rounds of a doubling, stages of a network. */
-static int64_t doublings(int64_t n)
-{
-    int64_t k = 0;
-
-    while ((int64_t)1 << k < n)
-        k++;
-    return k;
-}
-
 static double network_cycles(const void *work, int64_t chunk)
 {
     const SortWork *w = work;
